@@ -136,7 +136,7 @@ TEMPLATE_LIST_TEST_CASE("blocks never overlap, keep their bytes, and nothing is 
     CHECK(blocks.valid());
 }
 
-TEMPLATE_LIST_TEST_CASE("told its bytes, a block goes back all the same", "[chunks]", chunk_sets) {
+TEMPLATE_LIST_TEST_CASE("given its bytes, a block is deallocated all the same", "[chunks]", chunk_sets) {
     made<TestType> home{64_MiB};
     auto& blocks = *home;
     for (int round = 0; round != 3; ++round) {

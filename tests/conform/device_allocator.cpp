@@ -175,7 +175,7 @@ TEMPLATE_LIST_TEST_CASE("what a device allocator lends out is lent out whole, ag
     at.finish();
 }
 
-TEMPLATE_LIST_TEST_CASE("a device allocator leaves nothing on its device, and tells what was not freed",
+TEMPLATE_LIST_TEST_CASE("a device allocator leaves nothing on its device, and reports what was not freed",
                         "[device][conform]", sets_of_blocks) {
     std::string said;
     simulated_machine m;

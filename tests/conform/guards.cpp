@@ -2,7 +2,7 @@
 // follows it into the wild.
 #include <conform/guard_sets.hpp>
 
-TEMPLATE_LIST_TEST_CASE("guard: an answer stands in its category, and rows are as without it", "[guard]", guards) {
+TEMPLATE_LIST_TEST_CASE("guard: an answer is in its category, and rows are as without it", "[guard]", guards) {
     STATIC_REQUIRE(allot::category::guard::takes<TestType>);
     STATIC_REQUIRE(std::is_empty_v<TestType>);
     damage_log log;
@@ -40,7 +40,8 @@ TEST_CASE("guard: without links in rows encoded costs nothing", "[guard]") {
 
 // ---- encoded ------------------------------------------------------------------------------------------------------
 
-TEMPLATE_LIST_TEST_CASE("guard: a link that was written over is told, and its list dropped", "[guard]", coded_sets) {
+TEMPLATE_LIST_TEST_CASE("guard: a link that was written over is reported, and its list dropped", "[guard]",
+                        coded_sets) {
     std::mt19937 random(5);
     const allot::leak_sink quiet{[](void*, std::string_view) noexcept {}};
     for (int round = 0; round < 40; ++round) {
@@ -104,7 +105,7 @@ TEST_CASE("guard: links of a page do not show in its rows", "[guard]") {
 
 // ---- canary -------------------------------------------------------------------------------------------------------
 
-TEMPLATE_LIST_TEST_CASE("guard: an overrun is told at the last release, whoever releases", "[guard]", canary_sets) {
+TEMPLATE_LIST_TEST_CASE("guard: an overrun is reported at the last release, by any thread", "[guard]", canary_sets) {
     damage_log log;
     sets::home<TestType> home{log.sink()};
     auto& rows = home.rows;

@@ -29,7 +29,7 @@ TEMPLATE_LIST_TEST_CASE("guard: a released row waits for as many others", "[guar
     CHECK(log.none());
 }
 
-TEMPLATE_LIST_TEST_CASE("guard: a write after release is told when the row's wait ends", "[guard]", waiting_sets) {
+TEMPLATE_LIST_TEST_CASE("guard: a write after release is reported when the row's wait ends", "[guard]", waiting_sets) {
     damage_log log;
     sets::home<TestType> home{log.sink()};
     auto heap = home.rows.heap(allot::as<allot::heap::unique>, 64, order);
@@ -58,7 +58,7 @@ TEMPLATE_LIST_TEST_CASE("guard: a write after release is told when the row's wai
     CHECK(home.rows.used() == 0);
 }
 
-TEST_CASE("guard: a write after release is told at the manager's end at the latest", "[guard]") {
+TEST_CASE("guard: a write after release is reported at the manager's end at the latest", "[guard]") {
     damage_log log;
     void* p = nullptr;
     {
@@ -73,7 +73,7 @@ TEST_CASE("guard: a write after release is told at the manager's end at the late
     CHECK(log.last.heap == "rows");
 }
 
-TEST_CASE("guard: rows that wait are had before a request fails, and count as free", "[guard]") {
+TEST_CASE("guard: rows that wait are taken before a request fails, and count as free", "[guard]") {
     sets::home<a_set<guard::quarantine<4096>>> waiting;
     sets::home<a_set<guard::none>> plain;
     const auto fill = [](auto& home) {
@@ -253,7 +253,7 @@ TEST_CASE("guard: one heap may have another guard than its manager", "[guard]") 
     CHECK(home.rows.live_rows() == 0);
 }
 
-TEST_CASE("guard: damage found for another manager that is short is told at the next call", "[guard]") {
+TEST_CASE("guard: damage found for another manager that is short is reported at the next call", "[guard]") {
     struct shared : allot::policies<allot::page::of<allot::arena<>>, guard::quarantine<16>> {};
     struct caller {
         allot::row_manager<shared>* rows = nullptr;
@@ -283,7 +283,7 @@ TEST_CASE("guard: damage found for another manager that is short is told at the 
     CHECK(me.calls == 1);
 }
 
-TEST_CASE("guard: what is told may use the manager", "[guard]") {
+TEST_CASE("guard: a sink may use the manager", "[guard]") {
     struct caller {
         allot::row_manager<a_set<linked, guard::encoded>>* rows = nullptr;
         int calls = 0;

@@ -112,7 +112,7 @@ template <class Slots> void trace(bench_page<Slots>& page, unsigned seed, int st
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("slots: a heaplet's policy stands in its category", "[slots]", policies) {
+TEMPLATE_LIST_TEST_CASE("slots: a heaplet's policy is in its category", "[slots]", policies) {
     STATIC_REQUIRE(allot::category::slots::takes<TestType>);
     STATIC_REQUIRE(TestType::min_row_bytes >= 1);
     for (const std::size_t header : {0u, 4u, 8u})
@@ -252,7 +252,7 @@ TEMPLATE_LIST_TEST_CASE("slots: many put while one claims", "[slots][threads]", 
     CHECK(page.slots.valid(page.base(), page.cut, 0));
 }
 
-TEMPLATE_LIST_TEST_CASE("slots: a policy that can tell knows which rows were given back", "[slots]", policies) {
+TEMPLATE_LIST_TEST_CASE("slots: a policy that sees it knows which rows were given back", "[slots]", policies) {
     if constexpr (requires(typename TestType::in_page& slots, bench_page<TestType>& page) {
                       slots.is_free(page.base(), page.cut, page.row(0));
                   })

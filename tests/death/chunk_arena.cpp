@@ -72,7 +72,7 @@ template <class Set> void all_kinds() {
 
 } // namespace
 
-TEST_CASE("what is no block is told by name", "[chunks]") {
+TEST_CASE("what is no block is reported by name", "[chunks]") {
     all_kinds<buffers>();
     all_kinds<halves>();
     all_kinds<best_fits>();

@@ -28,7 +28,7 @@ TEST_CASE("a hazard aborts where it is asked to", "[device]") {
                                            "operation 1): no event was recorded on stream 1 after it"));
 }
 
-TEST_CASE("elsewhere it is told, as is what was not given back", "[device]") {
+TEST_CASE("elsewhere it is reported, as is what was not given back", "[device]") {
     const death end = death_of([] { race(false); });
     CHECK(end.survived());
     CHECK_THAT(end.said, ContainsSubstring("is not ordered after"));

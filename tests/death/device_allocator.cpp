@@ -31,7 +31,7 @@ std::byte* bytes(void* p) { return static_cast<std::byte*>(p); }
 
 } // namespace
 
-TEST_CASE("device allocator: a block freed twice is told", "[death]") {
+TEST_CASE("device allocator: a block freed twice is reported", "[death]") {
     dies(
         [](fixture& f) {
             void* const p = f.gpu.allocate(1000, f.s);
@@ -58,7 +58,7 @@ TEST_CASE("device allocator: a block freed twice is told", "[death]") {
         "released twice");
 }
 
-TEST_CASE("device allocator: an address inside a block is told", "[death]") {
+TEST_CASE("device allocator: an address inside a block is reported", "[death]") {
     dies([](fixture& f) { f.gpu.deallocate(bytes(f.gpu.allocate(1000, f.s)) + 256, f.s); },
          "a pointer into the inside of a row or block");
     dies([](fixture& f) { f.gpu.deallocate(bytes(f.gpu.allocate(1000, f.s)) + 1, f.s); },
@@ -67,7 +67,7 @@ TEST_CASE("device allocator: an address inside a block is told", "[death]") {
          "a pointer into the inside of a row or block");
 }
 
-TEST_CASE("device allocator: a pointer of somebody else is told", "[death]") {
+TEST_CASE("device allocator: a pointer of somebody else is reported", "[death]") {
     dies(
         [](fixture& f) {
             int here = 0;
@@ -93,7 +93,7 @@ TEST_CASE("device allocator: a pointer of somebody else is told", "[death]") {
         "a pointer that is not of this object's memory");
 }
 
-TEST_CASE("device allocator: an alignment that is no power of two is told", "[death]") {
+TEST_CASE("device allocator: an alignment that is no power of two is reported", "[death]") {
     dies([](fixture& f) { f.gpu.allocate(1000, 96, f.s); }, "an alignment that is not a power of two");
     dies([](fixture& f) { f.gpu.try_allocate(1000, 0, f.s); }, "an alignment that is not a power of two");
 }

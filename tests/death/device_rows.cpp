@@ -52,7 +52,7 @@ TEST_CASE("device rows: objects and seals are refused", "[death]") {
     }
 }
 
-TEST_CASE("device rows: misuse of addresses is told as on the host", "[death]") {
+TEST_CASE("device rows: misuse of addresses is reported as on the host", "[death]") {
     CHECK_THAT(reported([](fixture& f) {
                    void* const p = f.rows.allocate(8);
                    f.rows.link(p);

@@ -19,7 +19,7 @@ template <class Body> void dies(Body body, const char* said) {
 
 } // namespace
 
-TEST_CASE("locks out of order are told", "[death]") {
+TEST_CASE("locks out of order are reported", "[death]") {
     dies(
         [] {
             allot::basic_spin_lock<lock_rank::tree> tree;

@@ -24,7 +24,7 @@ struct fixture {
 
 } // namespace
 
-TEST_CASE("a resize of what is no row of the manager is told", "[death]") {
+TEST_CASE("a resize of what is no row of the manager is reported", "[death]") {
     dies_telling<fixture>([](fixture& f) { f.rows.try_resize(nullptr, 0, 10); }, {"sets::plain", "orders"});
     dies_telling<fixture>([](fixture& f) { f.rows.try_resize(f.others.allocate(10), 0, 10); }, {"orders"});
     dies_telling<fixture>(
@@ -37,7 +37,7 @@ TEST_CASE("a resize of what is no row of the manager is told", "[death]") {
     dies_telling<fixture>([](fixture& f) { f.rows.try_resize(f.rows.allocate(10), 0, SIZE_MAX); }, {"orders"});
 }
 
-TEST_CASE("a resize of another manager's row in the same arena is told", "[death]") {
+TEST_CASE("a resize of another manager's row in the same arena is reported", "[death]") {
     struct tenants {
         allot::arena<> pages{allot::limit{8_MiB}};
         allot::row_manager<tenant> rows{pages, allot::name{"orders"}}, others{pages};
@@ -48,7 +48,7 @@ TEST_CASE("a resize of another manager's row in the same arena is told", "[death
     dies_telling<tenants>([](tenants& t) { t.rows.try_resize(t.others.allocate(300'000), 0, 1); }, {not_its_own});
 }
 
-TEST_CASE("an array, or a compactor, that ends before they are parted is told", "[death]") {
+TEST_CASE("an array, or a compactor, that ends before they are parted is reported", "[death]") {
     using packs = allot::row_compactor<sets::plain>;
     dies_telling<fixture>( // the one that does not end here is never destroyed
         [](fixture& f) {
@@ -60,7 +60,7 @@ TEST_CASE("an array, or a compactor, that ends before they are parted is told", 
                           {"before it is removed", "orders"});
 }
 
-TEST_CASE("more rows than an array has are told", "[death]") {
+TEST_CASE("more rows than an array has are reported", "[death]") {
     dies_telling<fixture>(
         [](fixture& f) {
             allot::row_array<sets::plain> array{f.rows};
@@ -70,7 +70,7 @@ TEST_CASE("more rows than an array has are told", "[death]") {
         {"row_array", "orders"});
 }
 
-TEST_CASE("an array that grows under a view of its writer is told", "[death]") {
+TEST_CASE("an array that grows under a view of its writer is reported", "[death]") {
     dies_telling<fixture>(
         [](fixture& f) {
             allot::row_array<sets::plain> array{f.rows};

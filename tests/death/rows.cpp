@@ -28,7 +28,7 @@ template <class Body> void dies(Body body, const char* what, const char* heap, c
 
 } // namespace
 
-TEST_CASE("releasing a row twice is told", "[death]") {
+TEST_CASE("releasing a row twice is reported", "[death]") {
     dies(
         [](fixture& f) {
             void* const p = f.heap.allocate();
@@ -38,7 +38,7 @@ TEST_CASE("releasing a row twice is told", "[death]") {
         "released twice", "heap order", "row type order");
 }
 
-TEST_CASE("releasing a row twice is told when its slot went back to its heaplet meanwhile", "[death]") {
+TEST_CASE("releasing a row twice is reported when its slot went back to its heaplet meanwhile", "[death]") {
     // linking one, too; under each way to mark a free slot
     const auto reported = [](auto set, bool links) {
         const death end = death_of([&] {
@@ -67,7 +67,7 @@ TEST_CASE("releasing a row twice is told when its slot went back to its heaplet 
     }
 }
 
-TEST_CASE("releasing a huge row twice is told", "[death]") {
+TEST_CASE("releasing a huge row twice is reported", "[death]") {
     const death end = death_of([] {
         fixture f;
         void* const p = f.rows.allocate(5_MiB, order);
@@ -80,7 +80,7 @@ TEST_CASE("releasing a huge row twice is told", "[death]") {
     CHECK_THAT(end.said, ContainsSubstring("(arena orders)")); // its pages may be another manager's by now
 }
 
-TEST_CASE("linking a released row is told", "[death]") {
+TEST_CASE("linking a released row is reported", "[death]") {
     dies(
         [](fixture& f) {
             void* const p = f.heap.allocate();
@@ -90,7 +90,7 @@ TEST_CASE("linking a released row is told", "[death]") {
         "used after its last release", "heap order", "row type order");
 }
 
-TEST_CASE("linking a released row is told by manager and handles, too", "[death]") {
+TEST_CASE("linking a released row is reported by manager and handles, too", "[death]") {
     dies(
         [](fixture& f) {
             void* const p = f.heap.allocate();
@@ -108,12 +108,12 @@ TEST_CASE("linking a released row is told by manager and handles, too", "[death]
         "used after its last release", "heap order", "row type order");
 }
 
-TEST_CASE("releasing the inside of a row is told", "[death]") {
+TEST_CASE("releasing the inside of a row is reported", "[death]") {
     dies([](fixture& f) { f.heap.release(static_cast<char*>(f.heap.allocate()) + 8); }, "inside of a row", "heap order",
          "row type order");
 }
 
-TEST_CASE("releasing through a manager that shares no arena with the row is told", "[death]") {
+TEST_CASE("releasing through a manager that shares no arena with the row is reported", "[death]") {
     dies(
         [](fixture& f) {
             allot::row_manager<sets::bitmap> other{allot::limit{8_MiB}, allot::name{"other"}};
@@ -122,12 +122,12 @@ TEST_CASE("releasing through a manager that shares no arena with the row is told
         "arena that this manager does not use", "manager orders", "arena other");
 }
 
-TEST_CASE("a size that no address space holds is told", "[death]") {
+TEST_CASE("a size that no address space holds is reported", "[death]") {
     dies([](fixture& f) { static_cast<void>(f.rows.try_allocate(SIZE_MAX, order)); }, "a size larger than", "",
          "row type order");
 }
 
-TEST_CASE("an alignment that is not a power of two is told", "[death]") {
+TEST_CASE("an alignment that is not a power of two is reported", "[death]") {
     dies(
         [](fixture& f) {
             static constexpr allot::row_type odd{"odd", nullptr, 24};
@@ -136,7 +136,7 @@ TEST_CASE("an alignment that is not a power of two is told", "[death]") {
         "not a power of two", "", "row type odd");
 }
 
-TEST_CASE("release_all under a living local handle is told", "[death]") {
+TEST_CASE("release_all under a living local handle is reported", "[death]") {
     dies(
         [](fixture& f) {
             auto local = f.heap.local();
@@ -146,7 +146,7 @@ TEST_CASE("release_all under a living local handle is told", "[death]") {
         "release_all", "heap order", "row type order");
 }
 
-TEST_CASE("a handle of one thread used by another is told", "[death]") {
+TEST_CASE("a handle of one thread used by another is reported", "[death]") {
     dies(
         [](fixture& f) {
             auto heap = f.rows.heap(allot::as<allot::heap::unique, allot::refill::blocked<16>>, 48, order);
@@ -156,7 +156,7 @@ TEST_CASE("a handle of one thread used by another is told", "[death]") {
         "used by another thread", "heap order", "row type order");
 }
 
-TEST_CASE("an object that does not suit a heap's rows is told", "[death]") {
+TEST_CASE("an object that does not suit a heap's rows is reported", "[death]") {
     struct large {
         char bytes[200];
     };
@@ -166,7 +166,7 @@ TEST_CASE("an object that does not suit a heap's rows is told", "[death]") {
          "row type order");
 }
 
-TEST_CASE("damage is told and ends the program, unless it has a sink of its own", "[death]") {
+TEST_CASE("damage is reported and ends the program, unless it has a sink of its own", "[death]") {
     // The canary is what a checked build falls back to.
     dies(
         [](fixture& f) {
@@ -205,7 +205,7 @@ TEST_CASE("damage is told and ends the program, unless it has a sink of its own"
     CHECK(end.survived());
 }
 
-TEST_CASE("a broken list and a write after release are told by name", "[death]") {
+TEST_CASE("a broken list and a write after release are reported by name", "[death]") {
     struct guarded
         : allot::policies<allot::slots::linked, allot::guard::all<allot::guard::encoded, allot::guard::quarantine<4>>> {
     };
@@ -262,7 +262,7 @@ TEST_CASE("a spare bin that nobody took ends with the manager", "[death]") {
     CHECK(end.survived());
 }
 
-TEST_CASE("a manager that ends under a living handle is told, whatever the handle", "[death]") {
+TEST_CASE("a manager that ends under a living handle is reported, whatever the handle", "[death]") {
     const auto told = [](auto set, auto open, const char* heap, const char* type) {
         const death end = death_of([&] {
             std::optional<allot::row_manager<decltype(set)>> rows{std::in_place, allot::limit{8_MiB}};
@@ -319,7 +319,7 @@ TEST_CASE("a manager ends under handles that are empty, and after its threads' c
     CHECK(end.survived());
 }
 
-TEST_CASE("the type of a row of many is told", "[death]") {
+TEST_CASE("the type of a row of many is reported", "[death]") {
     dies([](fixture& f) { f.rows.release(static_cast<char*>(f.rows.allocate(30, order)) + 4); }, "inside of a row",
          "heap rows", "row type order");
     dies([](fixture& f) { f.rows.release(static_cast<char*>(f.rows.allocate(5_MiB, order)) + 8); }, "inside of a row",

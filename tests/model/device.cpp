@@ -140,7 +140,7 @@ outcome compare(std::uint64_t seed, device::execution execution) {
 
 } // namespace
 
-TEST_CASE("hazards are told exactly where an order is missing", "[device]") {
+TEST_CASE("hazards are reported exactly where an order is missing", "[device]") {
     for (const auto execution : {device::execution::none, device::execution::immediate, device::execution::delayed}) {
         unsigned hazards = 0;
         for (std::uint64_t seed = 1; seed != 501; ++seed) {

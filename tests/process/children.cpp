@@ -80,7 +80,7 @@ TEST_CASE("where address space is short an arena reserves less, and works", "[pr
 }
 
 #if ALLOT_EXCEPTIONS
-TEST_CASE("where there is no address space at all it is told", "[process]") {
+TEST_CASE("where there is no address space at all it is reported", "[process]") {
     const int code = in_child([] {
         const std::size_t now = status_bytes("VmSize:");
         const rlimit none{now, now};

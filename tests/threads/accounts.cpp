@@ -346,7 +346,8 @@ TEST_CASE("accounts: more is refunded than was charged while the lock is taken",
     CHECK(root.verify());
 }
 
-TEST_CASE("accounts: who holds in a call does not wait for one who waits for what it holds", "[accounts][threads]") {
+TEST_CASE("accounts: a call that holds memory does not wait for a request that waits for it", "[accounts][threads]") {
+    if (ALLOT_CHECKED != 0) return; // reported there, by abort
     struct holder : allot::account_listener {
         account* more = nullptr;
         void after(const account&, std::size_t, const allot::charge_status&) noexcept override {

@@ -93,7 +93,8 @@ TEMPLATE_LIST_TEST_CASE("blocks go from thread to thread, while caches are empti
     CHECK(blocks.stats().charged == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("threads that come and go leave nothing, whoever ends first", "[chunks][threads]", sets) {
+TEMPLATE_LIST_TEST_CASE("threads that come and go leave nothing, in any order of their ends", "[chunks][threads]",
+                        sets) {
     for (int round = 0; round != 20; ++round) {
         auto blocks = std::make_unique<allot::chunk_arena<TestType>>(allot::limit{32_MiB}, allot::page_bytes{256_KiB});
         std::atomic<int> worked{0};

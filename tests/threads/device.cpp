@@ -79,7 +79,7 @@ TEST_CASE("threads hand blocks to each other on a simulated device", "[device]")
     }
 }
 
-TEST_CASE("threads that forget to wait are told", "[device]") {
+TEST_CASE("threads that forget to wait are reported", "[device]") {
     device::simulator sim{{.execution = device::execution::none, .sink = device::hazard_sink::quiet()}};
     CHECK(pass_blocks(sim, false) == 0);
     CHECK(sim.hazards() > 20);

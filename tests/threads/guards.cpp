@@ -81,7 +81,7 @@ TEMPLATE_TEST_CASE("guarded rows wander between threads, and nothing is amiss", 
     CHECK(rows.valid());
 }
 
-TEMPLATE_TEST_CASE("damage that several threads find at once is told once each", "[threads][guard]", waiting,
+TEMPLATE_TEST_CASE("damage that several threads find at once is reported once each", "[threads][guard]", waiting,
                    all_of_threads) {
     std::atomic<int> reported{0};
     allot::row_manager<TestType> rows{

@@ -170,7 +170,8 @@ TEST_CASE("idle rows of one manager serve a small row of another, on a shared ar
     rows.release(row);
 }
 
-TEST_CASE("threads whose live memory fits are never refused, whoever holds idle memory", "[accounts][idle][threads]") {
+TEST_CASE("threads whose live memory fits are never refused, whichever thread holds idle memory",
+          "[accounts][idle][threads]") {
     constexpr unsigned threads = 4;
     account query{name{"query"}, limit{threads * 2_MiB}};
     std::atomic<std::size_t> refused{0};

@@ -89,7 +89,7 @@ TEST_CASE("what lanes wrote before they came together is seen", "[threads]") { /
     CHECK(warp.broken() == nullptr);
 }
 
-TEST_CASE("misuse of lanes is told, and ends", "[threads]") {
+TEST_CASE("misuse of lanes is reported, and ends", "[threads]") {
     const auto run = [](auto f) {
         simulated_warp warp{4, 1};
         warp.run(f);

@@ -25,8 +25,8 @@ allot::leak_sink into(std::string& reported) {
 
 } // namespace
 
-TEMPLATE_TEST_CASE("a manager ends while threads hold rows: those are told, not their free slots", "[threads]", linked,
-                   bitmap, scanning, delayed) {
+TEMPLATE_TEST_CASE("a manager ends while threads hold rows: those are reported, not their free slots", "[threads]",
+                   linked, bitmap, scanning, delayed) {
     static const allot::row_type type{"kept"};
     std::string reported;
     constexpr int threads = 4;

@@ -115,7 +115,7 @@ TEST_CASE("what is held and not confirmed is in no copy of a peak", "[accounts]"
     root.refund(5);
 }
 
-TEST_CASE("leaves take no room ahead while a peak is kept; too few lines are told", "[accounts]") {
+TEST_CASE("leaves take no room ahead while a peak is kept; too few lines are reported", "[accounts]") {
     allot::account_line room[2];
     allot::account_peak at{room};
     account root{name{"root"}};

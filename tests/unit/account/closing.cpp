@@ -33,7 +33,7 @@ allot::item_stats some(const allot::account_item&) noexcept { return {4096, 8192
 
 } // namespace
 
-TEST_CASE("close tells what was not refunded, and gives everything back", "[accounts][closing]") {
+TEST_CASE("close reports what was not refunded, and gives everything back", "[accounts][closing]") {
     account root{name{"root"}};
     reported leaks;
     account query{root, name{"query 7"}, allot::reservation{100}, leaks.sink()};
@@ -72,7 +72,7 @@ TEST_CASE("an account with nothing left is silent", "[accounts][closing]") {
     CHECK(leaks.text.empty());
 }
 
-TEST_CASE("leaks are told with the sites of the log", "[accounts][closing]") {
+TEST_CASE("leaks are reported with the sites of the log", "[accounts][closing]") {
     reported leaks;
     account root{name{"root"}, leaks.sink()};
     allot::account_log log{2};
@@ -287,7 +287,7 @@ TEST_CASE("what is counted keeps a closing account, though nothing is charged", 
     CHECK(root.used() == 0);
 }
 
-TEST_CASE("closing waits for what is counted, and tells what is left of it", "[accounts][closing]") {
+TEST_CASE("closing waits for what is counted, and reports what is left of it", "[accounts][closing]") {
     reported leaks;
     account root{name{"root"}};
     account leaf{root, name{"leaf"}, leaks.sink()};
@@ -308,7 +308,7 @@ TEST_CASE("closing waits for what is counted, and tells what is left of it", "[a
     CHECK(leaks.has("late closed with 0 bytes not refunded, 1 buffers, 1 buffer reservations"));
 }
 
-TEST_CASE("an account that a transfer ends is kept until it was told", "[accounts][closing]") {
+TEST_CASE("an account that a transfer ends may be gone behind it, and is reported before", "[accounts][closing]") {
     struct ears : allot::account_listener {
         std::string heard;
         void transferred(const account& from, const account& to, std::size_t,

@@ -58,7 +58,7 @@ TEST_CASE("any_rows runs destructors of finalized rows", "[adapt]") {
     CHECK(counted_row::alive == 0);
 }
 
-TEST_CASE("any_rows of a manager that charges nobody tells the arena's figures", "[adapt]") {
+TEST_CASE("any_rows of a manager that charges nobody reports the arena's figures", "[adapt]") {
     allot::row_manager<unlimited> rows{allot::reserve_bytes{16_MiB}};
     const allot::any_rows any(rows);
     void* const p = any.allocate(100);

@@ -140,7 +140,7 @@ TEST_CASE_METHOD(fixture, "a transfer among shared views", "[buffer]") {
     CHECK(w.charged() == &c);
 }
 
-TEST_CASE_METHOD(fixture, "a transfer is forced, and tells", "[buffer]") {
+TEST_CASE_METHOD(fixture, "a transfer is forced, and reports", "[buffer]") {
     account small{query, name{"small"}, limit{100}};
     buffer x = memory.allocate(a, 100);
     auto [y, how] = std::move(x).transfer(small);

@@ -156,7 +156,7 @@ TEST_CASE("who is charged, along random traces", "[buffer][owners]") {
 // ---- a listener that lets go, takes and transfers while the charge moves
 // ----------------------------------------------------
 
-TEST_CASE("who inherits may let go in the call that tells it", "[buffer][owners]") {
+TEST_CASE("the heir may let go in the call that reports it", "[buffer][owners]") {
     struct dropper : allot::account_listener {
         buffer* victim = nullptr;
         std::size_t behind = 0; // charged when it was let go: the block waits for the end of the call
@@ -239,7 +239,7 @@ TEST_CASE("a call about a block's charge may take and slice it, but not move it 
 }
 
 // A view that another account is charged for keeps its own account as a charge does.
-TEST_CASE("an account that closes waits for its views, whoever is charged for them", "[buffer][owners]") {
+TEST_CASE("an account that closes waits for its views, whichever account is charged for them", "[buffer][owners]") {
     const support::rescue ends{"an account ended with the lock of a block held"};
     struct owner {
         std::unique_ptr<account> who;

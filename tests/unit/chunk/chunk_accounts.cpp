@@ -209,7 +209,7 @@ TEST_CASE("who hears of pages that were asked for may ask, make and end others o
     CHECK(query.verify());
 }
 
-TEST_CASE("committed and resident bytes of a chunk arena are in the tree, and its leaks told to its sink",
+TEST_CASE("committed and resident bytes of a chunk arena are in the tree, and its leaks reported to its sink",
           "[accounts][chunks]") {
     std::string reported;
     account query{name{"query"}};

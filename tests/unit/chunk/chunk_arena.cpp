@@ -68,7 +68,7 @@ TEST_CASE("what a request will get is known before", "[chunks]") {
     CHECK(some.capacity_for(100, 32_MiB) == 0);
 }
 
-TEST_CASE("chunks are 4 MiB, less where the limit is small, or as told", "[chunks]") {
+TEST_CASE("chunks are 4 MiB, less where the limit is small, or as requested", "[chunks]") {
     CHECK(allot::chunk_arena<runs>{allot::limit{1_GiB}}.chunk_bytes() == 4_MiB);
     CHECK(allot::chunk_arena<runs>{allot::limit{64_MiB}, small_pages}.chunk_bytes() == 2_MiB);
     CHECK(allot::chunk_arena<runs>{allot::limit{1_MiB}, small_pages}.chunk_bytes() == 256_KiB); // a page
@@ -232,7 +232,7 @@ TEST_CASE("an arena that holds little takes little", "[chunks]") {
     CHECK(blocks.used() == 0);
 }
 
-TEST_CASE("blocks resize where they stand", "[chunks]") {
+TEST_CASE("blocks resize in place", "[chunks]") {
     allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, small_pages};
     blocks.deallocate(blocks.allocate(1_MiB).address); // free after it
     const allot::block a = blocks.allocate(100'000);

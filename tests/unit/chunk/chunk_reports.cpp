@@ -27,7 +27,7 @@ std::string text_of(auto write) {
 
 } // namespace
 
-TEST_CASE("out of memory tells who holds it", "[chunks]") {
+TEST_CASE("out of memory reports who holds it", "[chunks]") {
 #if ALLOT_EXCEPTIONS
     allot::chunk_arena<raising> blocks{allot::limit{8_MiB}, small_pages, allot::name{"query"}};
     const allot::block most = blocks.allocate(6_MiB);
@@ -46,7 +46,7 @@ TEST_CASE("out of memory tells who holds it", "[chunks]") {
 #endif
 }
 
-TEST_CASE("a report tells what is live, cached, free and wasted, by class; as JSON, too", "[chunks]") {
+TEST_CASE("a report has what is live, cached, free and wasted, by class; as JSON, too", "[chunks]") {
     allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, small_pages, allot::name{"query"}};
     const allot::block a = blocks.allocate(900), b = blocks.allocate(900), large = blocks.allocate(5_MiB);
     blocks.deallocate(b.address);
@@ -78,7 +78,7 @@ TEST_CASE("a report tells what is live, cached, free and wasted, by class; as JS
     blocks.deallocate(large.address);
 }
 
-TEST_CASE("blocks that are left are told at the end", "[chunks]") {
+TEST_CASE("blocks that are left are reported at the end", "[chunks]") {
     std::string said;
     {
         allot::chunk_arena<runs> blocks{

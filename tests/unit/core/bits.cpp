@@ -6,7 +6,7 @@
 
 using namespace allot;
 
-TEST_CASE("powers of two are told from other numbers") {
+TEST_CASE("powers of two are distinguished from other numbers") {
     CHECK_FALSE(is_power_of_two(0));
     for (unsigned k = 0; k != 64; ++k) CHECK(is_power_of_two(std::size_t{1} << k));
     for (unsigned k = 2; k != 64; ++k) CHECK_FALSE(is_power_of_two((std::size_t{1} << k) - 1));

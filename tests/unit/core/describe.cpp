@@ -22,7 +22,7 @@ TEST_CASE("a set is described by one line a category, in the product's order") {
     CHECK(names == "page size slots heap refill count ledger spill oom retain guard watch ");
 }
 
-TEST_CASE("a line tells the answer and whether the set named it") {
+TEST_CASE("a line reports the answer and whether the set named it") {
     for (const answer_line& line : describe<described_rows>()) {
         CHECK_FALSE(line.question.empty());
         CHECK(line.named == (line.category == "page" || line.category == "size"));

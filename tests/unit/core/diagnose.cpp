@@ -40,7 +40,7 @@ template <class Set> constexpr detail::stage stage_of_rows = detail::stage_of<Se
 
 } // namespace
 
-TEST_CASE("well formed sets are told from others") {
+TEST_CASE("well formed sets are distinguished from others") {
     STATIC_REQUIRE(makes_rows<>);
     STATIC_REQUIRE(makes_rows<size::packed, oom::null, slots::bitmap>);
     STATIC_REQUIRE_FALSE(makes_rows<int>);
@@ -78,12 +78,12 @@ TEST_CASE("what is no set at all makes nothing") {
     STATIC_REQUIRE(stage_of_rows<rows> == detail::stage::fine);
 }
 
-TEST_CASE("an empty struct whose base was refused is told at link, not by a second error") {
+TEST_CASE("an empty struct whose base was refused is reported at link, not by a second error") {
     STATIC_REQUIRE(stage_of_rows<bare> == detail::stage::bare_struct);
     STATIC_REQUIRE_FALSE(well_formed<bare, product::row_manager>);
 }
 
-TEST_CASE("the first failed stage is the one that is told") {
+TEST_CASE("the first failed stage is the one that is reported") {
     using detail::stage;
     STATIC_REQUIRE(stage_of_rows<policies<int, size::packed, size::packed>> == stage::no_policy);
     STATIC_REQUIRE(stage_of_rows<policies<declared, size::packed, size::packed>> == stage::only_declared);

@@ -41,7 +41,7 @@ TEST_CASE("out_of_memory is caught as std::bad_alloc") {
 }
 #endif
 
-TEST_CASE("a misuse is told with what is known about it") {
+TEST_CASE("a misuse is reported with what is known about it") {
     char buffer[256];
     text_writer out{buffer};
     write(out, {misuse::double_release, "thor_rows", "orders", "order"});

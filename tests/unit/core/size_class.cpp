@@ -136,7 +136,7 @@ TEST_CASE("a small page keeps the part of a list that fits") {
     CHECK(classes.index_for(100) == 3);
 }
 
-TEST_CASE("what is wrong with a list is told apart") {
+TEST_CASE("the mistakes of a list are distinguished") {
     using size::list_fault;
     STATIC_REQUIRE(size::fault_of<none>() == list_fault::no_sizes);
     STATIC_REQUIRE(size::fault_of<int>() == list_fault::no_sizes);

@@ -62,7 +62,7 @@ TEST_CASE("the smallest buffers hold what they can") {
     CHECK(buffer[3] == '#');
 }
 
-TEST_CASE("bytes are told in the unit that people read") {
+TEST_CASE("bytes are reported in the unit that people read") {
     CHECK(as_bytes(0) == "0 bytes");
     CHECK(as_bytes(1) == "1 byte");
     CHECK(as_bytes(1000) == "1000 bytes");

@@ -89,7 +89,7 @@ TEST_CASE("the legacy stream would wait for a blocking stream that is being capt
     CHECK(m.api.end_capture(blocking).error().native == 901);
 }
 
-TEST_CASE("a capture ends where and by whom it was begun", "[device]") {
+TEST_CASE("a capture ends on the stream and thread that began it", "[device]") {
     simulated_machine m;
     const auto s = m.make_stream(), joined = m.make_stream();
     const auto e = m.make_event();

@@ -50,7 +50,7 @@ TEST_CASE("new memory is mapped, usable by its device, and goes when it is unmap
     REQUIRE(m.api.destroy_stream(s));
 }
 
-TEST_CASE("a step of new memory that fails is told, and all before it is undone", "[device]") {
+TEST_CASE("a step of new memory that fails is reported, and all before it is undone", "[device]") {
     for (const call step : {call::create, call::map, call::set_access, call::release})
         for (const failure kind : {failure::out_of_memory, failure::other}) {
             INFO(text_of(step) << ": " << text_of(kind));

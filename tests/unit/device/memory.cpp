@@ -24,7 +24,7 @@ TEST_CASE("a device has only so much memory", "[device]") {
     REQUIRE(m.api.deallocate({1}, other));
 }
 
-TEST_CASE("memory that is nobody's is told, and nothing is run on it", "[device]") {
+TEST_CASE("memory that nothing owns is reported, and nothing is run on it", "[device]") {
     simulated_machine m;
     const auto s = m.make_stream();
     std::byte* const p = m.allocate(4096);
@@ -175,7 +175,7 @@ TEST_CASE("freed memory is poisoned in stream order", "[device]") {
     CHECK(p[0] == std::byte{device::poison_byte});
 }
 
-TEST_CASE("what is not given back is told, and by the sink at the end", "[device]") {
+TEST_CASE("what is not given back is reported, and by the sink at the end", "[device]") {
     std::vector<std::string> reported;
     device::hazard_sink sink = device::hazard_sink::quiet();
     sink.write_leak = [](void* context, const device::leak& l) noexcept {

@@ -214,7 +214,7 @@ TEST_CASE("the host waits before it touches pinned memory, and must not touch a 
     CHECK(m.sim.hazards() == 0);
 }
 
-TEST_CASE("handles that are gone are told", "[device]") {
+TEST_CASE("handles that are gone are reported", "[device]") {
     simulated_machine m{{.devices = 2}};
     const auto s = m.make_stream();
     const auto e = m.make_event();

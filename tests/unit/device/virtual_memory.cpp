@@ -52,7 +52,7 @@ TEST_CASE("maps lie in a reservation, over nothing, and take the whole handle", 
     CHECK(m.sim.leaks() == 0);
 }
 
-TEST_CASE("mapped memory is used by whom it is given to", "[device]") {
+TEST_CASE("mapped memory is used only by devices with access", "[device]") {
     simulated_machine m{{.devices = 2}};
     const auto s = m.make_stream(), other = m.make_stream(device::stream_kind::non_blocking, 1);
     auto* const p = static_cast<std::byte*>(m.got(m.api.reserve({0}, 2 * g, 0)));

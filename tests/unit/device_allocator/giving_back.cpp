@@ -56,7 +56,7 @@ TEST_CASE("device allocator: retain says when pieces go back") {
     CHECK(gpu.trim() == 0);
 }
 
-TEST_CASE("device allocator: at its end it tells what was not freed, and what the device says") {
+TEST_CASE("device allocator: at its end it reports what was not freed, and what the device says") {
     allocator_machine m;
     std::string said;
     const allot::leak_sink heard{
@@ -148,8 +148,8 @@ TEST_CASE("device allocator: a request that the host was too short of memory for
 }
 
 #if ALLOT_EXCEPTIONS
-TEST_CASE(
-    "device allocator: out of memory tells request, limit, live, reserved, the largest run, and who has what is free") {
+TEST_CASE("device allocator: out of memory reports request, limit, live, reserved, the largest run, and who has what "
+          "is free") {
     allocator_machine m;
     allot::device_allocator<task_memory_raises> gpu{allot::name{"orders"}, m.api, unheard, allot::limit{4_MiB}};
     void* const p = gpu.allocate(1_MiB, m.a);

@@ -121,8 +121,7 @@ TEST_CASE("device allocator: at most eight pieces go back at a request, and the 
     CHECK(m.sim.hazards() == 0);
 }
 
-TEST_CASE(
-    "device allocator: what the device has not done does not rest, and what nobody can tell of does not go back") {
+TEST_CASE("device allocator: what the device has not done does not rest, and what no event follows stays") {
     allocator_machine m{{.execution = allot::device::execution::delayed}};
     allocator gpu{m.api, unheard, allot::limit{64_MiB}};
     gpu.deallocate(m.used(gpu, 16_MiB, m.a), m.a);
@@ -146,7 +145,7 @@ TEST_CASE(
     CHECK(gpu.trim() == 16_MiB);
 }
 
-TEST_CASE("device allocator: only what an event tells as done is free for all after a look") {
+TEST_CASE("device allocator: only what an event reports as done is free for all after a look") {
     for (std::uint64_t seed = 1; seed != 33; ++seed) { // whether an event is done is drawn
         allocator_machine m{{.execution = allot::device::execution::none, .seed = seed}};
         allocator gpu{m.api, unheard, allot::limit{16_MiB}};

@@ -310,7 +310,7 @@ TEST_CASE("a live run grows into the free one behind it, and shrinks", "[heap][f
     CHECK(fit.valid());
 }
 
-TEST_CASE("runs are told in the order of their addresses, and a visit can end early", "[heap][fit]") {
+TEST_CASE("runs are reported in the order of their addresses, and a visit can end early", "[heap][fit]") {
     runs fit{256};
     REQUIRE(fit.add(base + 65536, 4096, 2));
     REQUIRE(fit.add(base, 4096, 1));

@@ -53,7 +53,7 @@ TEST_CASE("a key finds its own free runs, and allocate_any the best of all", "[h
     CHECK(fit.valid());
 }
 
-TEST_CASE("a part of a free run that is named is had, and no other", "[heap][fit]") {
+TEST_CASE("a part of a free run that is named is taken, and no other", "[heap][fit]") {
     runs fit{256};
     fill(fit);
     for (std::size_t i = 4; i != 8; ++i) REQUIRE(fit.release(at(i), {1, i}));
@@ -213,7 +213,7 @@ TEST_CASE("a part of a range goes back with its tag left on both sides", "[heap]
     CHECK(fit.valid());
 }
 
-TEST_CASE("a key's index that cannot be had is told when it is opened", "[heap][fit]") {
+TEST_CASE("a key's index that cannot be allocated is reported when it is opened", "[heap][fit]") {
     failing_metadata::state memory;
     {
         allot::best_fit_runs<stream_tag, failing_metadata> fit{256, {&memory}};

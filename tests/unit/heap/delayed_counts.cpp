@@ -86,7 +86,7 @@ TEMPLATE_LIST_TEST_CASE("no allocation looks at a page of slots, at any occupanc
         }
 }
 
-TEST_CASE("who does not search tells no searches, and keeps no room for them", "[heap]") {
+TEST_CASE("a policy that does not search reports no searches, and keeps no room for them", "[heap]") {
     one_heap<allot::slots::bitmap> h(64);
     h.heap->push(h.heap->pop());
     CHECK(h.heap->usage().scanned_slots == 0);
@@ -99,7 +99,7 @@ TEST_CASE("who does not search tells no searches, and keeps no room for them", "
     STATIC_REQUIRE(sizeof(allot::deferred_frees) <= 528);
 }
 
-TEST_CASE("slots that are not counted yet are told as cached, not as rows", "[heap]") {
+TEST_CASE("slots that are not counted yet are reported as cached, not as rows", "[heap]") {
     delayed h(16);
     delayed::cache_type cache;
     h.heap->adopt(cache, cache.capacity);
@@ -120,7 +120,7 @@ TEST_CASE("slots that are not counted yet are told as cached, not as rows", "[he
     h.heap->leave(cache);
 }
 
-TEST_CASE("a cache tells what it knows before it asks for another page", "[heap]") {
+TEST_CASE("a cache reports what it knows before it asks for another page", "[heap]") {
     delayed h(16, 64_KiB);
     delayed::cache_type cache;
     h.heap->adopt(cache, cache.capacity);

@@ -65,7 +65,7 @@ TEMPLATE_LIST_TEST_CASE("held counts: a heap of one thread leaves the state word
     h.give(rows);
 }
 
-TEMPLATE_LIST_TEST_CASE("held counts: an empty page is told at once", "[heap]", policies) {
+TEMPLATE_LIST_TEST_CASE("held counts: an empty page is reported at once", "[heap]", policies) {
     held_heap<TestType> h(64);
     const auto rows = h.take(3 * h.per_page());
     REQUIRE(h.heap->pages() == 3);
@@ -90,7 +90,7 @@ TEMPLATE_LIST_TEST_CASE("held counts: with slots that came back without the lock
     CHECK(h.heap->pages() == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("held counts: a full heap finds what it was not told of", "[heap]", policies) {
+TEMPLATE_LIST_TEST_CASE("held counts: a full heap finds what was not reported to it", "[heap]", policies) {
     held_heap<TestType> h(600, 10_MiB);
     const std::size_t most = allot::pages_with_locked_frees<typename held_heap<TestType>::page>::capacity;
     const auto rows = h.take((most + 8) * h.per_page()); // more pages than may owe
@@ -113,7 +113,7 @@ TEMPLATE_LIST_TEST_CASE("held counts: a full heap finds what it was not told of"
 }
 
 TEMPLATE_LIST_TEST_CASE(
-    "held counts: slots of which each count is too low to be told are used before another page is taken", "[heap]",
+    "held counts: slots of which each count is too low to be reported are used before another page is taken", "[heap]",
     policies) {
     held_heap<TestType> h(64);
     const auto rows = h.take(h.per_page());

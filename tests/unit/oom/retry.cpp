@@ -81,7 +81,7 @@ TEST_CASE("a request of one task that does not fit is split until it does", "[oo
     CHECK(here.state() == thread_state::running);
 }
 
-TEST_CASE("four tasks whose work needs all memory end, whoever comes first", "[oom]") {
+TEST_CASE("four tasks whose work needs all memory end, in any order", "[oom]") {
     const support::rescue ends{"tasks that wait for ever"};
     arbiter tasks;
     account memory{name{"engine"}, limit{100}, tasks};

@@ -195,7 +195,7 @@ TEST_CASE("a borrowed arena works within the caller's bytes", "[arena]") {
 #endif
 }
 
-TEST_CASE("an arena tells whether it is fragmented or exhausted, and who holds it", "[arena]") {
+TEST_CASE("an arena reports whether it is fragmented or exhausted, and who holds it", "[arena]") {
     allot::arena<> pages{allot::page_bytes{64_KiB}, allot::reserve_bytes{1_MiB}, allot::name{"shared"}};
     struct holder final : allot::tenant {
         holder() : tenant("orders") {}

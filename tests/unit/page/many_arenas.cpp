@@ -104,7 +104,7 @@ TEST_CASE("ten thousand pages are all different, and come back", "[arena]") {
     CHECK(pages.valid());
 }
 
-TEST_CASE("what is resident is told when all of an arena is committed", "[arena]") {
+TEST_CASE("what is resident is reported when all of an arena is committed", "[arena]") {
     allot::arena<> pages{allot::page_bytes{64_KiB}, allot::reserve_bytes{1_MiB}};
     std::byte* const run = pages.take(8);
     std::vector<std::byte*> all;
@@ -130,7 +130,7 @@ TEST_CASE("no huge OS page inflates an arena of less than 16 MiB", "[arena]") {
     for (auto [p, n] : all) pages.give(p, n);
 }
 
-TEST_CASE("absurd sizes make the arena that can be had", "[arena]") {
+TEST_CASE("absurd sizes make the arena that is possible", "[arena]") {
     for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX / 2, std::size_t{1} << 48, std::size_t{1}}) {
         allot::arena<> pages{allot::reserve_bytes{bytes}};
         CHECK(pages.page_count() > 0);

@@ -55,7 +55,7 @@ TEST_CASE("device allocator: its report as JSON") {
     gpu.deallocate(p, m.a);
 }
 
-TEST_CASE("device allocator: its report says nothing of a limit where there is none, and tells when it is cut") {
+TEST_CASE("device allocator: its report says nothing of a limit where there is none, and says when it is cut") {
     allocator_machine m;
     allot::device_allocator<uncharged> gpu{m.api, unheard};
     CHECK_FALSE(reported(gpu).has("limit"));

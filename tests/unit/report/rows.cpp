@@ -36,7 +36,7 @@ template <class Rows> std::string page_letters(const Rows& rows) {
 
 } // namespace
 
-TEST_CASE("a report tells manager, arena, heaps and row types", "[report]") {
+TEST_CASE("a report has manager, arena, heaps and row types", "[report]") {
     allot::row_manager<peaks> rows{allot::limit{8_MiB}, allot::page_bytes{64_KiB}, allot::name{"orders"}};
     std::vector<void*> all;
     for (int i = 0; i < 3000; ++i) all.push_back(rows.allocate(56, i % 2 == 0 ? order : odd));
@@ -111,7 +111,7 @@ TEST_CASE("a page map has a letter for every page", "[report]") {
     for (void* p : full) unique.release(p);
 }
 
-TEST_CASE("pages of others and untouched lines are told shortly", "[report]") {
+TEST_CASE("pages of others and untouched lines are reported in short", "[report]") {
     lent_arena pages{allot::page_bytes{64_KiB}, allot::reserve_bytes{1_GiB}};
     allot::row_manager<on_arena> one{pages, allot::limit{8_MiB}}, two{pages, allot::limit{8_MiB}};
     void* const a = one.allocate(100);

@@ -34,7 +34,7 @@ bool about(std::size_t n, std::size_t expected, double share) {
 
 } // namespace
 
-TEST_CASE("rows are told by type, those in shared heaps too, exactly when they are few", "[report]") {
+TEST_CASE("rows are reported by type, those in shared heaps too, exactly when they are few", "[report]") {
     allot::row_manager<plain> rows{allot::limit{64_MiB}, allot::page_bytes{256_KiB}};
     auto lines = rows.heap(allot::as<allot::heap::unique>, 100, line);
     std::vector<void*> all;
@@ -73,7 +73,7 @@ TEST_CASE("rows beyond the budget are estimated, and it is said", "[report]") {
         if (i % 5 != 0) rows.release(all[i]);
 }
 
-TEST_CASE("more types than entries are told together", "[report]") {
+TEST_CASE("more types than entries are reported together", "[report]") {
     allot::row_manager<plain> rows{allot::limit{16_MiB}};
     static std::vector<allot::row_type> types(100, allot::row_type{.name = "one of many"});
     std::vector<void*> all;
@@ -133,20 +133,20 @@ TEST_CASE("a look that ended within a heap goes on when the page where it ended 
     for (void* p : all) lines.release(p);
 }
 
-TEST_CASE("what watches no peak has none to tell, and no room for one", "[report]") {
+TEST_CASE("what watches no peak has none to report, and no room for one", "[report]") {
     STATIC_REQUIRE(knows_its_peak<allot::row_manager<peaks>>);
     STATIC_REQUIRE_FALSE(knows_its_peak<allot::row_manager<plain>>);
     STATIC_REQUIRE(sizeof(allot::row_manager<plain>) + sizeof(allot::peak_usage) < sizeof(allot::row_manager<peaks>));
 }
 
-TEST_CASE("rows that are not counted are told without their types", "[report]") {
+TEST_CASE("rows that are not counted are reported without their types", "[report]") {
     allot::row_manager<peaks_uncounted> rows{allot::limit{16_MiB}};
     void* const one = rows.allocate(8, order);
     CHECK(rows_of(rows.usage_by_type()) == std::map<std::string, std::size_t>{{"row", 1}});
     rows.release(one);
 }
 
-TEST_CASE("figures tell live bytes and the largest free run", "[report]") {
+TEST_CASE("figures report live bytes and the largest free run", "[report]") {
     allot::row_manager<plain> rows{allot::limit{16_MiB}, allot::page_bytes{64_KiB}};
     std::vector<void*> all;
     for (int i = 0; i < 100; ++i) all.push_back(rows.allocate(56));

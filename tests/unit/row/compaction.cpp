@@ -355,7 +355,7 @@ TEST_CASE("pages stay where handles have slots in their caches", "[row][compacti
     CHECK(done.pages_after <= done.pages_before);
 }
 
-TEST_CASE("rows move at the limit, where no page can be had", "[row][compaction]") {
+TEST_CASE("rows move at the limit, where no page is free", "[row][compaction]") {
     numbered<in_tree> n{allot::limit{8_MiB}};
     while (void* const row = n.rows.try_allocate(64)) {
         n.live.push_back(row);

@@ -288,7 +288,7 @@ TEST_CASE("compaction of arrays serves a request before rows are evicted", "[row
     rows.account().remove(evicts);
 }
 
-TEST_CASE("an out_of_memory tells of the compaction that was tried", "[row][array][compaction]") {
+TEST_CASE("an out_of_memory names the compaction that was tried", "[row][array][compaction]") {
     allot::row_manager<spilling> rows{allot::limit{2_MiB}, allot::page_bytes{64_KiB}};
     allot::row_compactor<spilling> packs{rows};
     rows.account().add(packs);

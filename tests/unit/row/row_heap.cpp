@@ -126,7 +126,8 @@ TEST_CASE("rows.local() serves every size and gives its slots back", "[row_heap]
     CHECK(rows.used() == 0);
 }
 
-TEST_CASE("a handle that is told a row's bytes puts it where they say, and is not misled by wrong ones", "[row_heap]") {
+TEST_CASE("a handle that is given a row's bytes puts it where they say, and is not misled by wrong ones",
+          "[row_heap]") {
     allot::row_manager<sets::plain> rows{allot::limit{32_MiB}};
     auto fixed = rows.heap(allot::as<allot::heap::unique>, 100);
     {

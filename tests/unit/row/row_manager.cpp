@@ -151,7 +151,7 @@ TEST_CASE("the limit is hard and a refused request changes nothing", "[row]") {
 }
 
 #if ALLOT_EXCEPTIONS
-TEST_CASE("out of memory tells who holds it", "[row]") {
+TEST_CASE("out of memory reports who holds it", "[row]") {
     allot::row_manager<sets::plain> rows{allot::limit{2_MiB}, allot::name{"orders"}};
     const allot::row_type type{"order line"};
     std::vector<void*> all;

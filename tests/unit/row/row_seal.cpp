@@ -30,7 +30,8 @@ unsigned char* bytes(void* p) { return static_cast<unsigned char*>(p); }
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("a sealed row that was changed is told by check and by its last release", "[seal]", sealing) {
+TEMPLATE_LIST_TEST_CASE("a sealed row that was changed is reported by check and by its last release", "[seal]",
+                        sealing) {
     damage_log log;
     sets::home<TestType> home{log.sink()};
     auto& rows = home.rows;

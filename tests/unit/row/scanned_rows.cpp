@@ -143,7 +143,7 @@ TEMPLATE_TEST_CASE("after everything is released, flushed and trimmed, no memory
     CHECK(rows.arena().stats().committed == 0);
 }
 
-TEST_CASE("the report tells how far was looked where somebody looks", "[rows]") {
+TEST_CASE("the report says how far was looked, where a policy looks", "[rows]") {
     const auto report = [](auto set) {
         allot::row_manager<decltype(set)> rows{allot::limit{1_MiB}, allot::page_bytes{64_KiB}};
         std::vector<void*> all;

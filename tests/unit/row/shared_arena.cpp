@@ -41,7 +41,7 @@ TEST_CASE("pages that one manager gives back serve the other", "[shared_arena]")
 }
 
 #if ALLOT_EXCEPTIONS
-TEST_CASE("a full arena tells which managers hold it", "[shared_arena]") {
+TEST_CASE("a full arena reports which managers hold it", "[shared_arena]") {
     allot::arena<> pages{allot::limit{2_MiB}, allot::page_bytes{64_KiB}, allot::name{"shared"}};
     allot::row_manager<tenant> greedy{pages, allot::name{"greedy"}};
     allot::row_manager<loud> poor{pages, allot::name{"poor"}};

@@ -30,7 +30,7 @@ TEST_CASE("watch::counters records what happened at the limit", "[watch]") {
     CHECK(rows.charges().refunded == 4_MiB);
 }
 
-TEST_CASE("watch::none has nothing to tell, and takes no room for it", "[watch]") {
+TEST_CASE("watch::none has nothing to report, and takes no room for it", "[watch]") {
     STATIC_REQUIRE(tells_charges<allot::row_manager<watched>>);
     STATIC_REQUIRE_FALSE(tells_charges<allot::row_manager<unwatched>>);
     STATIC_REQUIRE(sizeof(allot::watched_ledger<allot::page_ledger, allot::no_charge_counters>) ==

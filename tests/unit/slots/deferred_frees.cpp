@@ -26,7 +26,7 @@ struct told_pages {
 
 } // namespace
 
-TEST_CASE("a page is told when it has enough", "[slots]") {
+TEST_CASE("a page is reported when it has enough", "[slots]") {
     allot::deferred_frees deferred;
     told_pages reported;
     for (int i = 0; i < 63; ++i) deferred.add(page(3), 1, shift, 5000, reported.by());
@@ -40,7 +40,7 @@ TEST_CASE("a page is told when it has enough", "[slots]") {
     CHECK(deferred.pending() == 0);
 }
 
-TEST_CASE("of a page with few slots each is told at once", "[slots]") {
+TEST_CASE("of a page with few slots each is reported at once", "[slots]") {
     allot::deferred_frees deferred;
     told_pages reported;
     for (std::uint32_t capacity : {1u, 63u, 64u, 127u}) deferred.add(page(1), 1, shift, capacity, reported.by());
@@ -50,7 +50,7 @@ TEST_CASE("of a page with few slots each is told at once", "[slots]") {
     CHECK(allot::deferred_frees::flush_limit(1 << 20) == 64);
 }
 
-TEST_CASE("another page for the same place has the first one told", "[slots]") {
+TEST_CASE("another page for the same place has the first one reported", "[slots]") {
     allot::deferred_frees deferred;
     told_pages reported;
     deferred.add(page(3), 5, shift, 5000, reported.by());
@@ -61,7 +61,7 @@ TEST_CASE("another page for the same place has the first one told", "[slots]") {
     CHECK(reported.times == 1);
 }
 
-TEST_CASE("the sweep tells each page within 64 batches", "[slots]") {
+TEST_CASE("the sweep reports each page within 64 batches", "[slots]") {
     allot::deferred_frees deferred;
     told_pages reported;
     for (std::uintptr_t i = 0; i < 64; ++i) deferred.add(page(i), 1, shift, 5000, reported.by());
@@ -71,7 +71,7 @@ TEST_CASE("the sweep tells each page within 64 batches", "[slots]") {
     CHECK(deferred.pending() == 0);
 }
 
-TEST_CASE("a tally settled has told all; one forgotten tells nothing", "[slots]") {
+TEST_CASE("deferred frees that are settled are all reported, forgotten ones are not", "[slots]") {
     allot::deferred_frees deferred;
     told_pages reported;
     CHECK_FALSE(deferred.flush(reported.by()));

@@ -14,7 +14,7 @@ struct node {
 
 } // namespace
 
-TEST_CASE("a spin lock that is held is not had twice", "[sync]") {
+TEST_CASE("a spin lock that is held is not taken twice", "[sync]") {
     allot::spin_lock lock;
     {
         const std::lock_guard hold(lock);
