@@ -21,8 +21,8 @@ endforeach()
 
 # --- headers -------------------------------------------------------------------------------------------------
 # Each alone, by a generated file that includes it twice: it needs nothing before it and bears repetition. That is the
-# same for all compilers, so nvcc, which is slow, and others where the table says "own" have them all in one file: what
-# is asked there is that nothing in them is beyond the compiler.
+# same for all compilers, so nvcc, which is slow, and all where the table says "together" have them in one file: what is
+# asked there is that nothing in them is beyond the compiler.
 function(allot_header_test group compiler headers title) # with more flags
     cmake_path(GET compiler FILENAME name)
     set(source ${CMAKE_CURRENT_BINARY_DIR}/headers/${title}.cpp)
@@ -60,7 +60,7 @@ endif()
 allot_way(headers way)
 if(NOT way STREQUAL "-")
     foreach(compiler IN LISTS allot_compilers)
-        if(compiler MATCHES "nvcc[^/]*$" OR (way STREQUAL "own" AND NOT compiler STREQUAL CMAKE_CXX_COMPILER))
+        if(compiler MATCHES "nvcc[^/]*$" OR way STREQUAL "together")
             allot_header_test(headers ${compiler} "${headers}" "all together")
             continue()
         endif()
@@ -95,7 +95,7 @@ if(NOT way STREQUAL "-")
     math(EXPR last "${last} - 1")
     foreach(compiler IN LISTS allot_compilers)
         set(step 1)
-        if(way STREQUAL "own" AND NOT compiler STREQUAL CMAKE_CXX_COMPILER)
+        if(way STREQUAL "eighth")
             set(step 8)
         endif()
         foreach(i RANGE 0 ${last} ${step})
