@@ -1,8 +1,8 @@
 // expected-error {{a set names two policies of one category}} {{orders}} {{category::slots}} {{slots::linked}}
 // {{slots::bitmap}}
-#include <allot/ledger/account.hpp>
-#include <allot/row/row_array.hpp>
-#include <allot/row/row_compactor.hpp>
+#include <allot/account/account.hpp>
+#include <allot/row/moving/row_array.hpp>
+#include <allot/row/moving/row_compactor.hpp>
 #include <allot/row_manager.hpp>
 
 using namespace allot::literals;
