@@ -7,4 +7,5 @@ int main() {
     counted::chunks();
     counted::accounts();
     counted::faces();
+    counted::cold();
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Instructions of an allocate and of a release, counted by callgrind: the same on every machine of a kind, so
-a test can hold them under ceilings. The harness's instructions (variant "null") are subtracted.
+"""Instructions of an allocate and of a release, and of a request on a slow path, counted by callgrind: the same on every
+machine of a kind, so a test can hold them under ceilings. The harness's instructions (variant "null") are subtracted.
 
     bench/instructions.py build/bench/bench/allot_instructions [--gate bench/instructions.json] [--json FILE]
 """
@@ -33,11 +33,13 @@ def calls(profile):
 SIZES = {"one_size": "64", "mixed_sizes": "mixed"}
 WORKS = {"pair": "W1", "allocate": "W2", "release": "W2"}
 ROWS = {"W1": 10_000, "W2": 100_000} # as in counted/count.hpp
+COLD, COLD_CALLS = "cold", 200       # the same
 KEYS = [f"{work}/{size}" for work in ROWS for size in SIZES.values()]
 
 
 def counts(program, valgrind):
-    """{variant: {"W1/64": {"pair": ...}, "W2/64": {"allocate": ..., "release": ...}, ...}}: instructions per row, without those of "null"."""
+    """{variant: {"W1/64": {"pair": ...}, "W2/64": {"allocate": ..., "release": ...}, ...}}: instructions per row, without those of "null";
+    {variant: {"cold": {"one": ...}}}: per request."""
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.run([valgrind, "--tool=callgrind", f"--callgrind-out-file={folder}/out", program],
                              capture_output=True, text=True)
@@ -51,12 +53,14 @@ def counts(program, valgrind):
             operation, variant, sizes = match.groups()
             work = WORKS[operation]
             out.setdefault(variants[variant], {}).setdefault(f"{work}/{SIZES[sizes]}", {})[operation] = cost / ROWS[work]
+        elif match := re.search(r"measured::cold<(\d+), ", function):
+            out[variants[match.group(1)]] = {COLD: {"one": cost / COLD_CALLS}}
     if set(out.get("null", {})) != set(KEYS) or len(out) != len(variants):
         sys.exit("instructions.py: the profile lacks measured functions; is the program stripped?")
-    floor = out.pop("null")
+    floor = out.pop("null") | {COLD: {"one": 0}}
     names = [variants[v] for v in sorted(variants, key=int) if variants[v] in out]
     return {name: {key: {op: round(n - floor[key][op], 1) for op, n in out[name][key].items()}
-                   for key in KEYS if key in out[name]}
+                   for key in [*KEYS, COLD] if key in out[name]}
             for name in names}
 
 
@@ -73,7 +77,11 @@ def lines(found):
     """A table; of W2: allocate + release = the pair."""
     def cell(ops):
         return " = ".join([" + ".join(f"{n:.1f}" for n in ops.values())] + [f"{sum(ops.values()):.1f}"] * (len(ops) > 1)) or "-"
-    return table(["instructions of a pair"] + KEYS, [[name] + [cell(keys.get(key, {})) for key in KEYS] for name, keys in found.items()])
+    pairs = [[name] + [cell(keys.get(key, {})) for key in KEYS] for name, keys in found.items() if COLD not in keys]
+    cold = [[name, f"{keys[COLD]['one']:.0f}"] for name, keys in found.items() if COLD in keys]
+    yield from table(["instructions of a pair"] + KEYS, pairs)
+    if cold:
+        yield from table(["instructions of a request", "one"], cold)
 
 
 def main():

@@ -3,6 +3,7 @@
 //
 //   W1   pairs: a row is allocated, written and released
 //   W2   100,000 rows are allocated and written, then released last first: refills and spills, divided among the rows
+//   one  a request that takes a page, is refused, waits, or is rolled back: cold.cpp
 //
 // Sizes are 64 bytes, read from memory, and mixed ones from a table where the subject has rows of any size. Each kind
 // of subject has its own source file: the more a compiler has before it, the less it inlines.
@@ -39,6 +40,7 @@ template <int Variant, class Sizes, class User>
 namespace counted {
 
 inline constexpr std::size_t rows_of_W1 = 10'000, rows_of_W2 = 100'000; // known to instructions.py
+inline constexpr int cold_calls = 200;                                  // the same
 
 template <int Variant, class User, class Sizes>
 void count_once(User& user, const Sizes& sizes, std::vector<bench::word>& rows) {
@@ -70,5 +72,6 @@ void ways();
 void chunks();
 void accounts();
 void faces();
+void cold();
 
 } // namespace counted
