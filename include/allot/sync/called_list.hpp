@@ -42,7 +42,7 @@ enum class walk_step : std::uint8_t {
     end,       // without a call
 };
 
-// The order of a list where each object goes behind all others.
+// The order in which all objects are equals.
 struct by_addition {
     template <class Node> constexpr bool operator()(const Node&, const Node&) const noexcept { return false; }
 };

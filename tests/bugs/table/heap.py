@@ -24,11 +24,6 @@ BUGS = {
         "return pages_.size() == 0 && users_ == supply::own_caches && this->damage_is_reported();",
         "return pages_.size() == 0 && this->damage_is_reported();",
         law=3),
-    "walk_goes_on_at_a_removed_object": bug(
-        "unit/sync/walked_list.cpp",
-        "if (w->following == &node) w->following = nodes_.after(node);",
-        ";",
-        law=5),
     "waiting_slots_not_taken": bug(
         "unit/row/accounts.cpp",
         "return got || place.find_waiting();",

@@ -1,4 +1,4 @@
-"""Bugs of locks, stacks, lanes, atomics with a scope."""
+"""Bugs of locks, stacks, called lists, lanes, atomics with a scope."""
 from .bug import bug, wait
 
 BUGS = {
@@ -22,4 +22,43 @@ BUGS = {
         "arrive(lane, group, false);",
         "",
         law=2),
+    "walk_goes_on_at_a_removed_object": bug(
+        "unit/sync/called_list.cpp",
+        "if (w->following == &node) w->following = h.next;",
+        ";",
+        law=5),
+    "walk_calls_what_was_added_later": bug(
+        "unit/sync/called_list.cpp",
+        "if (hook(*node).number <= here_.began && (how = wants(*node)) != walk_step::skip) break;",
+        "if ((how = wants(*node)) != walk_step::skip) break;",
+        law=5),
+    "removal_waits_for_no_call": bug(
+        "threads/sync.cpp",
+        "if (take_off_locked(node)) return true;",
+        "static_cast<void>(take_off_locked(node)); return true;",
+        law=5),
+    "removal_is_not_woken": bug(
+        "unit/sync/called_list.cpp",
+        "if (wakes) list_.changes_.notify_all();",
+        "",
+        law=4),
+    "calls_that_remove_each_other_wait": bug(
+        "unit/sync/called_list.cpp",
+        "if (w->awaits != nullptr && ends_after_calls_of(*w->awaits, thread)) return true;",
+        "",
+        law=5),
+    "removal_sleeps_behind_the_end_that_it_waits_for": bug(
+        "model/relacy_called.cpp",
+        "changes_.wait(seen, std::memory_order_relaxed);",
+        "changes_.wait(changes_.load(std::memory_order_relaxed), std::memory_order_relaxed);",
+        law=4),
+    "object_is_touched_after_its_last_call": bug(
+        "model/relacy_called.cpp",
+        "lock_.unlock(); if (wakes) list_.changes_.notify_all();",
+        "lock_.unlock(); if (wakes) list_.changes_.notify_all(); if (wakes) last_->awaited = false;",
+        "if (--h.calls != 0 || !h.awaited) return false;",
+        "last_ = &h; if (--h.calls != 0 || !h.awaited) return false;",
+        "stage stage_ = stage::before;",
+        "stage stage_ = stage::before; called_hook<Node>* last_ = nullptr;",
+        law=5),
 }

@@ -211,8 +211,11 @@ TEST_CASE("a deadline ends a wait though unused memory is announced at each try"
     const support::rescue ends{"a request whose time has come"};
     account root{name{"root"}, limit{100}};
     REQUIRE(root.try_charge(100));
-    charge_status why = root.try_charge(10);
-    CHECK_FALSE(root.wait_for(why, 5_ms, [&] { return root.notify_unused(), false; }));
+    const allot::wait_limit most = 5_ms;
+    allot::detail::memory_request asked{10};
+    asked.why = root.try_charge(10);
+    asked.wait = &most;
+    CHECK_FALSE(root.wait_for(asked, [&] { return root.notify_unused(), false; }));
     root.refund(100);
 }
 
