@@ -236,8 +236,7 @@ class alignas(64) account : detail::tree_node {
     /// that refused free memory, then it waits, as far as the request may. attempt() sets `asked.why`.
     /// Returns: whether it was granted.
     /// Requires: the thread holds no lock of allot.
-    template <class Attempt>
-    bool request_again(detail::memory_request& asked, Attempt attempt, bool is_due = true) const noexcept;
+    template <class Attempt> bool request_again(detail::memory_request& asked, Attempt attempt) const noexcept;
     /// The same for a request whose attempts climb by themselves: it only waits between them.
     template <class Attempt> bool wait_for(detail::memory_request& asked, Attempt attempt) const noexcept;
     /// Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
@@ -275,6 +274,8 @@ class alignas(64) account : detail::tree_node {
     charge_status charge_slow(std::size_t bytes, mode how, const wait_limit* wait = nullptr,
                               bool judged = false) noexcept;
     charge_status charge_or_raise(std::size_t bytes);
+    template <class Attempt>
+    void charge_again(detail::memory_request& asked, Attempt attempt, bool is_due = true) const noexcept;
     bool is_injected(std::size_t bytes, mode how) const noexcept;
     template <class Tell>
     static void notify(account& from, Tell tell, const account* about = nullptr,

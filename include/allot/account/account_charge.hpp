@@ -55,15 +55,19 @@ inline std::size_t account::trim_idle(bool waits) const noexcept {
 }
 inline std::size_t detail::judged_root::held() const noexcept { return of.used(); }
 inline std::size_t detail::judged_root::return_idle(std::size_t, bool waits) noexcept { return of.trim_idle(waits); }
-// Makes a refused request of this account again, step by step. A refusal by a limit is counted once.
-template <class Attempt>
-bool account::request_again(detail::memory_request& asked, Attempt attempt, bool is_due) const noexcept {
+// Makes a refused request of this account again, step by step.
+template <class Attempt> bool account::request_again(detail::memory_request& asked, Attempt attempt) const noexcept {
     detail::no_own_steps none;
     steps level{*this, reclaimer::any};
-    if (!is_due) level.waits_first();
-    const bool granted = detail::climb(asked, none, level, attempt);
-    if (!granted && asked.why.outcome == charge_outcome::over_limit) asked.why.at->count_refused();
-    return granted;
+    return detail::climb(asked, none, level, attempt);
+}
+// The same for a charge: counts its refusals.
+template <class Attempt>
+void account::charge_again(detail::memory_request& asked, Attempt attempt, bool is_due) const noexcept {
+    detail::no_own_steps none;
+    steps level{*this, reclaimer::any};
+    level.counts_refusals(is_due);
+    static_cast<void>(detail::climb(asked, none, level, attempt));
 }
 // The same for a request whose attempts climb by themselves: it only waits between them.
 template <class Attempt> bool account::wait_for(detail::memory_request& asked, Attempt attempt) const noexcept {
@@ -89,7 +93,7 @@ inline charge_status account::charge_slow(std::size_t bytes, mode how, const wai
         asked.why = s;
         asked.wait = wait;
         asked.judged = judged;
-        request_again(asked, [&] { return (asked.why = charge_locked(bytes, mode::checked)).charged(); }, is_due);
+        charge_again(asked, [&] { return (asked.why = charge_locked(bytes, mode::checked)).charged(); }, is_due);
         s = asked.why;
     }
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(s.charged() ? "charge" : "refused charge", bytes);
@@ -234,7 +238,7 @@ inline account_reservation account::maybe_reserve(std::size_t bytes) noexcept {
     if (!made.status_) {
         detail::memory_request asked{bytes};
         asked.why = made.status_;
-        request_again(asked, [&] { return (asked.why = made.status_ = reserve_more(made)).charged(); });
+        charge_again(asked, [&] { return (asked.why = made.status_ = reserve_more(made)).charged(); });
     }
     if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
     return made;

@@ -39,8 +39,9 @@ class account::steps {
     steps& operator=(const steps&) = delete;
     ~steps() { end_sweep(); }
 
-    // Another request must be granted first: it begins with its wait.
-    void waits_first() noexcept { below_wait_ = false; }
+    // It charges this account alone, and counts where it is refused. Unless it is due, another request must be granted
+    // first: then it begins with its wait.
+    void counts_refusals(bool is_due) noexcept { counts_ = true, below_wait_ = made_ = is_due; }
     // Its attempts take the steps below the wait by themselves.
     void waits_only() noexcept { below_wait_ = false, returns_below_wait_ = false; }
 
@@ -81,6 +82,8 @@ class account::steps {
     detail::climbed wait(detail::memory_request& asked) noexcept {
         end_sweep();
         levels_ = 0;
+        if (counts_ && std::exchange(made_, true) && asked.why.outcome == charge_outcome::over_limit)
+            asked.why.at->count_refused();
         below_wait_ = returns_below_wait_;
         return waits_.wait(by_, asked);
     }
@@ -166,6 +169,7 @@ class account::steps {
     reclaimer* called_ = nullptr; // of a cost, whose call lasts until the next one
     bool critical_ = false;
     bool below_wait_ = true, returns_below_wait_ = true;
+    bool counts_ = false, made_ = true; // made_: an attempt was, since the last wait
     detail::account_tree* sweeps_ = nullptr;
     waits waits_;
 };

@@ -13,7 +13,7 @@ inline charge_status account::try_transfer(account& from, account& to, std::size
     if (s.charged()) return s;
     detail::memory_request asked{bytes};
     asked.why = s;
-    to.request_again(asked, [&] { return (asked.why = move(from, to, bytes, mode::checked)).charged(); });
+    to.charge_again(asked, [&] { return (asked.why = move(from, to, bytes, mode::checked)).charged(); });
     return asked.why;
 }
 

@@ -14,7 +14,7 @@ BUGS = {
         law=7),
     "pages_grown_past_the_limit": bug(
         "unit/chunk/chunk_arena.cpp",
-        "pages_.grow(p, now, pages, taken)",
+        "pages_.grow(p, now, pages, asked, taken)",
         "(taken.begin(), arena().grow_up(p, now, pages))",
         law=1),
     "guests_come_in_without_asking": bug(

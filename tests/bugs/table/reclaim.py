@@ -9,8 +9,8 @@ BUGS = {
         within="waits", law=5),
     "reclaimer_ends_while_it_is_called": bug(
         "threads/idle_memory.cpp",
-        "const bool runs = r.running_ != 0;",
-        "const bool runs = false;",
+        "if (!all_.remove(mutex, r)) return false;",
+        "",
         "it.calls_.fetch_add(1, std::memory_order_relaxed);",
         wait(2, 200) + "it.calls_.fetch_add(1, std::memory_order_relaxed);",
         law=5),
@@ -91,17 +91,17 @@ BUGS = {
         law=4),
     "impossible_request_waits": bug(
         "unit/reclaim/waiting.cpp",
-        "return can_fit(by, why, why.requested) && !",
-        "return !",
+        "return can_fit(by, why, why.requested);",
+        "return true;",
         law=4),
     "request_inside_a_sweep_waits": bug(
         "unit/account/reclaimers.cpp",
-        "if (calls_of_this_thread != nullptr) return false;",
+        "if (user_call::is_inside_any()) return false;",
         "",
         law=5),
     "each_thread_sweeps": bug(
         "unit/account/reclaimers.cpp",
-        "request() || sweep(level, s, but, mutex, request);",
-        "sweep(level, s, but, mutex, request);",
+        "if (waited) return detail::climbed::served;",
+        "",
         law=5),
 }

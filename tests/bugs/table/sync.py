@@ -55,7 +55,7 @@ BUGS = {
     "object_is_touched_after_its_last_call": bug(
         "model/relacy_called.cpp",
         "lock_.unlock(); if (wakes) list_.changes_.notify_all();",
-        "lock_.unlock(); if (wakes) list_.changes_.notify_all(); if (wakes) last_->awaited = false;",
+        "lock_.unlock(); if (wakes && list_.changes_.load(std::memory_order_relaxed) != 0) last_->awaited = false; if (wakes) list_.changes_.notify_all();",
         "if (--h.calls != 0 || !h.awaited) return false;",
         "last_ = &h; if (--h.calls != 0 || !h.awaited) return false;",
         "stage stage_ = stage::before;",
