@@ -2,7 +2,7 @@
 // reclaimers (reclaim/reclaimer.hpp).
 //
 // A listener is called behind the event, with no lock held, and cannot prevent it. It may do anything, of this tree
-// too: a request in a call is served from what is free, or refused, and waits for nobody; what a call does is told to
+// too: a request in a call is served from what is free, or refused, and does not wait; what a call does is told to
 // no listener.
 // Invariant: a removed listener gets no call that begins after remove() has returned.
 // Cost: 0 without a listener. With one, the account and those below keep no credit, and each request takes the lock.

@@ -1,6 +1,6 @@
 // Calls of a user's code that a thread is inside of: of a reclaimer, or of an account's listener.
 //
-// A request that is made in a call waits for nobody: other threads may wait for the thread of the call. Invariant:
+// A request that is made in a call does not wait: other threads may wait for the thread of the call. Invariant:
 // calls end in reverse order. Cost: 8 bytes per thread; 32 on the stack per call. Threads: the thread itself.
 #pragma once
 
