@@ -1,9 +1,9 @@
 // A listener: observes the requests of the account that it was added to, and of all accounts below. Memory is freed by
 // reclaimers (reclaim/reclaimer.hpp).
 //
-// A listener is called behind the event, with no lock held, and cannot prevent it. It may do anything, of this tree
-// too: a request in a call is served from what is free, or refused, and does not wait; what a call does is told to
-// no listener.
+// A listener is called after the event, with no lock held, and cannot prevent it. It may do anything, of this tree
+// too: a request in a call is served from what is free, or refused, and does not wait; no listener is called for
+// what a call does.
 // Invariant: a removed listener gets no call that begins after remove() has returned.
 // Cost: 0 without a listener. With one, the account and those below keep no credit, and each request takes the lock.
 // Threads: calls come on the thread that charges, several at a time if several charge.

@@ -1,6 +1,6 @@
-// Calls the listeners of a tree of accounts about an event, behind it and with no lock held.
+// Calls the listeners of a tree of accounts about an event, after it and with no lock held.
 //
-// What a thread does inside a call is told to no listener, so no call is inside another. A listener that is removed
+// No listener is called for what a thread does inside a call, so no call is inside another. A listener that is removed
 // while calls of it run is unlinked after the last of them.
 // Invariant: a listener is in one list, its home's, from add() until it is unlinked. Cost: 4 bytes in the root; an event
 // takes the lock once, and once more per call. Threads: any.
@@ -48,17 +48,17 @@ class listener_dispatch {
 
     // ---- without the lock ------------------------------------------------------------------------------------
 
-    // Calls tell(listener) for the listeners of `from` and all above; with `beside` up to and without the first node
+    // Calls what(listener) for the listeners of `from` and all above; with `beside` up to and without the first node
     // that is above that one, too. A call may change the tree. `about`: what waits for the end of the calls.
-    template <class Tell>
-    ALLOT_NOINLINE void each(tree_lock& lock, tree_node& from, Tell tell, const void* about = nullptr,
+    template <class What>
+    ALLOT_NOINLINE void each(tree_lock& lock, tree_node& from, What what, const void* about = nullptr,
                              const tree_node* beside = nullptr) noexcept {
         if (user_call::is_inside_listener()) return;
         const lock_guard hold(lock);
         for (tree_node* n = &from; n != nullptr && !(beside != nullptr && beside->is_below(*n)); n = n->parent_)
             for (account_listener* l = n->listeners_.first(); l != nullptr;) {
                 account_listener& it = *l;
-                if (!it.removed_) call(lock, it, tell, about);
+                if (!it.removed_) call(lock, it, what, about);
                 l = n->listeners_.after(it);
                 if (it.removed_ && it.running_calls_ == 0) forget(it, *n);
             }
@@ -66,15 +66,15 @@ class listener_dispatch {
 
   private:
     // Requires the lock, which it releases during the call.
-    template <class Tell>
-    static void call(tree_lock& lock, account_listener& it, Tell tell, const void* about) noexcept {
+    template <class What>
+    static void call(tree_lock& lock, account_listener& it, What what, const void* about) noexcept {
         ++it.running_calls_;
         lock.unlock();
         check_no_lock_is_held("calls a listener");
         {
             const bars_idle_steps bars;
             const user_call here{&it, user_call::kind::listener, about};
-            tell(it);
+            what(it);
         }
         lock.lock();
         --it.running_calls_;

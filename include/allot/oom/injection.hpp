@@ -112,7 +112,7 @@ class injection final : allot::detail::injector {
 /// Reports the requests of tasks that are in no retry scope: one that is refused fails its task. For tests.
 class coverage final : account_listener {
   public:
-    /// `found(context, account, bytes)`: called on the thread of the request, behind each charge, granted or refused.
+    /// `found(context, account, bytes)`: called on the thread of the request, after each charge, granted or refused.
     coverage(account& root, void (*found)(void*, const account&, std::size_t) noexcept, void* context = nullptr)
         : root_(root), found_(found), context_(context) {
         root_.add(static_cast<account_listener&>(*this));
