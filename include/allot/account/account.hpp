@@ -273,10 +273,13 @@ class alignas(64) account : detail::tree_node {
     void count_refused() const noexcept;
     charge_status charge_slow(std::size_t bytes, mode how, const wait_limit* wait = nullptr,
                               bool judged = false) noexcept;
+    charge_status charge_watched(std::size_t bytes, mode how, const wait_limit* wait, bool judged) noexcept;
+    charge_status charge_or_climb(std::size_t bytes, mode how, const wait_limit* wait, bool judged) noexcept;
+    charge_status charge_again(std::size_t bytes, const charge_status& why, const wait_limit* wait, bool judged,
+                               bool is_due) noexcept;
     charge_status charge_or_raise(std::size_t bytes);
     template <class Attempt>
-    void charge_again(detail::memory_request& asked, Attempt attempt, bool is_due = true) const noexcept;
-    bool is_injected(std::size_t bytes, mode how) const noexcept;
+    void request_counted(detail::memory_request& asked, Attempt attempt, bool is_due = true) const noexcept;
     template <class Tell>
     static void notify(account& from, Tell tell, const account* about = nullptr,
                        const account* beside = nullptr) noexcept;

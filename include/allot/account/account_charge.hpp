@@ -63,7 +63,7 @@ template <class Attempt> bool account::request_again(detail::memory_request& ask
 }
 // The same for a charge: counts its refusals.
 template <class Attempt>
-void account::charge_again(detail::memory_request& asked, Attempt attempt, bool is_due) const noexcept {
+void account::request_counted(detail::memory_request& asked, Attempt attempt, bool is_due) const noexcept {
     detail::no_own_steps none;
     steps level{*this, reclaimer::any};
     level.counts_refusals(is_due);
@@ -81,25 +81,38 @@ ALLOT_COLD inline void account::count_refused() const noexcept {
     totals().count_refusal();
 }
 inline charge_status account::charge_slow(std::size_t bytes, mode how, const wait_limit* wait, bool judged) noexcept {
-    charge_status s;
-    bool is_due = true; // before the requests that wait
-    if (ALLOT_UNLIKELY(tree().injectors.load(std::memory_order_relaxed) != 0) && is_injected(bytes, how))
-        s = root().status(charge_outcome::injected, bytes, root().used(), root().limit());
-    else if (wait != nullptr && !(is_due = !waiting_request::is_due_before(*this)))
-        s = status(charge_outcome::over_limit, bytes, used(), limit());
-    else s = charge_locked(bytes, how);
-    if (ALLOT_UNLIKELY(!s.charged()) && how == mode::checked) {
-        detail::memory_request asked{bytes};
-        asked.why = s;
-        asked.wait = wait;
-        asked.judged = judged;
-        charge_again(asked, [&] { return (asked.why = charge_locked(bytes, mode::checked)).charged(); }, is_due);
-        s = asked.why;
-    }
+    if (ALLOT_UNLIKELY(tree().listeners.are_watching())) return charge_watched(bytes, how, wait, judged);
+    return charge_or_climb(bytes, how, wait, judged);
+}
+ALLOT_ALWAYS_INLINE charge_status account::charge_or_climb(std::size_t bytes, mode how, const wait_limit* wait,
+                                                           bool judged) noexcept {
+    const bool is_due = wait == nullptr || !waiting_request::is_due_before(*this);
+    charge_status s =
+        is_due ? charge_locked(bytes, how) : status(charge_outcome::over_limit, bytes, used(), limit());
+    if (ALLOT_UNLIKELY(!s.charged()) && how == mode::checked) s = charge_again(bytes, s, wait, judged, is_due);
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(s.charged() ? "charge" : "refused charge", bytes);
-    if (ALLOT_UNLIKELY(tree().listeners.has_listeners()))
-        notify(*this, [&](account_listener& l) { s.charged() ? l.after(*this, bytes, s) : l.refused(*this, s); });
     return s;
+}
+// With listeners or injectors.
+ALLOT_NOINLINE inline charge_status account::charge_watched(std::size_t bytes, mode how, const wait_limit* wait,
+                                                            bool judged) noexcept {
+    if (how != mode::forced && tree().has_injectors() && arbiter().injects(*this, bytes)) {
+        const charge_status s = root().status(charge_outcome::injected, bytes, root().used(), root().limit());
+        return how == mode::checked ? charge_again(bytes, s, wait, judged, true) : s;
+    }
+    const charge_status s = charge_or_climb(bytes, how, wait, judged);
+    notify(*this, [&](account_listener& l) { s.charged() ? l.after(*this, bytes, s) : l.refused(*this, s); });
+    return s;
+}
+// `is_due`: no request that waits must be granted first.
+ALLOT_COLD inline charge_status account::charge_again(std::size_t bytes, const charge_status& why,
+                                                      const wait_limit* wait, bool judged, bool is_due) noexcept {
+    detail::memory_request asked{bytes};
+    asked.why = why;
+    asked.wait = wait;
+    asked.judged = judged;
+    request_counted(asked, [&] { return (asked.why = charge_locked(bytes, mode::checked)).charged(); }, is_due);
+    return asked.why;
 }
 inline charge_status account::charge_for(std::size_t bytes, const wait_limit& wait) noexcept {
     return charge_slow(bytes, mode::checked, &wait);
@@ -110,9 +123,6 @@ ALLOT_COLD inline charge_status account::charge_or_raise(std::size_t bytes) {
     if (s.charged()) return s;
     raise_verdict(s);
     raise_refused(s);
-}
-ALLOT_COLD inline bool account::is_injected(std::size_t bytes, mode how) const noexcept {
-    return how != mode::forced && tree().judged.by->injects(*this, bytes);
 }
 // Calls the listeners of `from` and all above; as listener_dispatch::each() else.
 template <class Tell>
@@ -150,7 +160,7 @@ inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcep
 }
 inline bool account::may_take_credit() const noexcept {
     return credit().has_step() && is_open() && log() == nullptr && tree().peak_copy == nullptr &&
-           tree().waiters.empty() && tree().injectors.load(std::memory_order_relaxed) == 0 && may_hold_credit();
+           tree().waiters.empty() && !tree().has_injectors() && may_hold_credit();
 }
 // Counts a charge beyond a limit, and closes the credit of the leaves below that limit.
 inline void account::charged_beyond(const limit_check& found) noexcept {
@@ -205,7 +215,7 @@ template <class Now, class OnRefunded>
 ALLOT_ALWAYS_INLINE void account::return_and_notify(const char* what, std::size_t bytes, Now now,
                                                     OnRefunded on_refunded) noexcept {
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(what, bytes); // first, since the account may end
-    if (ALLOT_LIKELY(!tree().listeners.has_listeners())) return now(), on_refunded();
+    if (ALLOT_LIKELY(!tree().listeners.are_watching())) return now(), on_refunded();
     const bool open = life_.enter_refund();
     if (!open) count_at(detail::open_counts::users, 1), life_.leave_refund();
     now();
@@ -238,7 +248,7 @@ inline account_reservation account::maybe_reserve(std::size_t bytes) noexcept {
     if (!made.status_) {
         detail::memory_request asked{bytes};
         asked.why = made.status_;
-        charge_again(asked, [&] { return (asked.why = made.status_ = reserve_more(made)).charged(); });
+        request_counted(asked, [&] { return (asked.why = made.status_ = reserve_more(made)).charged(); });
     }
     if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
     return made;

@@ -277,7 +277,7 @@ inline bool account::write_leaks(text_writer& out) const noexcept {
     return true;
 }
 inline void account::notify_child_change(account& parent, bool added) noexcept {
-    if (!tree().listeners.has_listeners()) return;
+    if (!tree().listeners.are_watching()) return;
     notify(parent, [&](account_listener& l) { added ? l.child_added(*this) : l.child_removed(*this); });
 }
 

@@ -13,7 +13,7 @@ inline charge_status account::try_transfer(account& from, account& to, std::size
     if (s.charged()) return s;
     detail::memory_request asked{bytes};
     asked.why = s;
-    to.charge_again(asked, [&] { return (asked.why = move(from, to, bytes, mode::checked)).charged(); });
+    to.request_counted(asked, [&] { return (asked.why = move(from, to, bytes, mode::checked)).charged(); });
     return asked.why;
 }
 
@@ -23,7 +23,7 @@ inline charge_status account::move(account& from, account& to, std::size_t bytes
         return to.status(charge_outcome::misused, bytes, to.used(), to.limit());
     }
     if (&from == &to || bytes == 0) return {};
-    const bool notified = from.tree().listeners.has_listeners();
+    const bool notified = from.tree().listeners.are_watching();
     if (ALLOT_LIKELY(!notified && from.log() == nullptr && to.log() == nullptr))
         return move_locked(from, to, bytes, how);
     from.count_at(detail::open_counts::users, 1); // keeps `from` until listeners and logs are done with it

@@ -62,6 +62,7 @@ struct account_tree {
     judged_root as_root;
 
     explicit account_tree(account& root) noexcept : as_root(root) {}
+    bool has_injectors() const noexcept { return injectors.load(std::memory_order_relaxed) != 0; }
 
     // Accounts have been closed, or a limit is lower: requests that wait look whether that ends their wait. Requires
     // the lock.

@@ -101,9 +101,11 @@ inline void account::add(detail::injector& i) noexcept {
     arbiter().add(i);
     const locked scope(*this);
     scope.tree.injectors.fetch_add(1, std::memory_order_relaxed);
+    scope.tree.listeners.count_injector(true);
     scope.tree.recall_credit(*this);
 }
 inline void account::remove(detail::injector& i) noexcept {
+    tree().listeners.count_injector(false);
     tree().injectors.fetch_sub(1, std::memory_order_relaxed);
     arbiter().remove(i);
 }

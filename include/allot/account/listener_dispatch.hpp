@@ -23,7 +23,9 @@ namespace detail {
 
 class listener_dispatch {
   public:
-    bool has_listeners() const noexcept { return listeners_.load(std::memory_order_relaxed) != 0; }
+    // Whether there are listeners or injectors, for one test in each charge.
+    bool are_watching() const noexcept { return watching_.load(std::memory_order_relaxed) != 0; }
+    void count_injector(bool added) noexcept { watching_.fetch_add(added ? 1 : UINT32_MAX, std::memory_order_relaxed); }
 
     // ---- Requires the tree's lock ----------------------------------------------------------------------------
 
@@ -34,7 +36,7 @@ class listener_dispatch {
         listener.home_ = &home;
         listener.removed_ = false;
         home.listeners_.add(listener);
-        listeners_.fetch_add(1, std::memory_order_relaxed);
+        watching_.fetch_add(1, std::memory_order_relaxed);
         return true;
     }
     enum class removal : std::uint8_t { done, not_waited, wait };
@@ -82,10 +84,10 @@ class listener_dispatch {
     void forget(account_listener& listener, tree_node& home) noexcept {
         home.listeners_.remove(listener);
         listener.home_ = nullptr;
-        listeners_.fetch_sub(1, std::memory_order_relaxed);
+        watching_.fetch_sub(1, std::memory_order_relaxed);
     }
 
-    std::atomic<std::uint32_t> listeners_{0};
+    std::atomic<std::uint32_t> watching_{0};
 };
 
 } // namespace detail
