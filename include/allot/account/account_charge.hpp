@@ -87,8 +87,7 @@ inline charge_status account::charge_slow(std::size_t bytes, mode how, const wai
 ALLOT_ALWAYS_INLINE charge_status account::charge_or_climb(std::size_t bytes, mode how, const wait_limit* wait,
                                                            bool judged) noexcept {
     const bool is_due = wait == nullptr || !waiting_request::is_due_before(*this);
-    charge_status s =
-        is_due ? charge_locked(bytes, how) : status(charge_outcome::over_limit, bytes, used(), limit());
+    charge_status s = is_due ? charge_locked(bytes, how) : status(charge_outcome::over_limit, bytes, used(), limit());
     if (ALLOT_UNLIKELY(!s.charged()) && how == mode::checked) s = charge_again(bytes, s, wait, judged, is_due);
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(s.charged() ? "charge" : "refused charge", bytes);
     return s;

@@ -277,7 +277,10 @@ template <class Set> class chunk_arena {
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
     struct block_tenant final : tenant {
         explicit block_tenant(chunk_arena& blocks) noexcept : tenant(blocks.name_), of(blocks) {}
-        std::size_t held() const noexcept override { return of.core_.heap().held_bytes(); }
+        std::size_t held() const noexcept override {
+            if constexpr (policies::charges) return of.ledger_.used();
+            else return of.core_.heap().held_bytes();
+        }
         std::size_t return_idle(std::size_t, bool) noexcept override {
             return of.core_.heap().reclaim_for_arena() << of.arena().page_shift();
         }
