@@ -100,3 +100,42 @@ TEMPLATE_TEST_CASE("rows move beside threads that use the same heaps", "[threads
     rows.release_empty_pages();
     if constexpr (!std::is_same_v<TestType, sets::per_thread>) CHECK(rows.used() == 0);
 }
+
+TEST_CASE("rows without counts move beside threads that use handles of the same heaps", "[threads]") {
+    allot::row_manager<sets::uncounted> rows{allot::limit{64_MiB}, allot::page_bytes{16_KiB}};
+    std::atomic<std::size_t> wrong{0}, moved{0};
+    const auto works = [&](unsigned seed) {
+        std::mt19937 random{seed};
+        auto local = rows.local();
+        std::vector<known_row> own;
+        for (int turn = 0; turn != 30; ++turn) {
+            for (int i = 0; i != (turn == 0 ? 4000 : 400); ++i) {
+                const std::size_t bytes = 16 + random() % 3 * 48;
+                own.push_back({i % 2 != 0 ? local.allocate(bytes) : rows.allocate(bytes), bytes, random()});
+                write(own.back().row, bytes, own.back().number);
+            }
+            std::erase_if(own, [&](const known_row& r) {
+                if (random() % 4 == 0) return false;
+                wrong += !holds(r.row, r.bytes, r.number);
+                random() % 2 != 0 ? local.release(r.row) : rows.release(r.row);
+                return true;
+            });
+            if (seed % 2 != 0) continue;
+            std::vector<void*> span;
+            for (const known_row& r : own) span.push_back(r.row);
+            moved += rows.compact(span).moved;
+            for (std::size_t i = 0; i != own.size(); ++i) own[i].row = span[i];
+        }
+        for (const known_row& r : own) {
+            wrong += !holds(r.row, r.bytes, r.number);
+            local.release(r.row);
+        }
+    };
+    std::vector<std::thread> all;
+    for (unsigned t = 0; t != 4; ++t) all.emplace_back(works, t);
+    for (auto& t : all) t.join();
+    CHECK(wrong == 0);
+    CHECK(moved != 0);
+    CHECK(rows.live_rows() == 0);
+    CHECK(rows.valid());
+}

@@ -136,6 +136,13 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
             n += deferred(*c).pending(p.base());
         return n;
     }
+    // Calls visit(page, slot) for the slots in caches, whose users may work meanwhile. Requires lock_.
+    template <class Visit> void visit_cached(Visit visit) noexcept {
+        for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c))
+            c->visit_while_used(this->cut_.stride, [&](std::byte* slot) {
+                if (this->has_page_of(slot)) visit(this->page_of_slot(slot), slot);
+            });
+    }
     // Takes up to n slots that are free and in no page, before a request fails; returns their number.
     virtual std::size_t take_waiting(std::byte** out, std::size_t n) noexcept = 0;
 

@@ -39,7 +39,10 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
 
     fixed_heap(page_provider& provider, const heap_config& config) noexcept : supply(provider, config, this) {
         set_batch();
-        for (auto& shared : shared_.all()) join(shared.cache, shared.cache.capacity, groups_of_shared);
+        for (auto& shared : shared_.all()) {
+            shared.cache.stack = shared.cache.slots();
+            join(shared.cache, shared.cache.capacity, groups_of_shared);
+        }
         provider.heaps().add(*this);
     }
     ~fixed_heap() override = default;
@@ -50,13 +53,15 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
         const detail::lock_guard walk(walk_lock_, detail::adopt_lock);
         const detail::lock_guard hold(lock_);
         this->set_config(config);
+        this->live.end();
         set_batch();
         for (auto& shared : shared_.all()) limit(shared.cache, shared.cache.capacity, groups_of_shared);
         return true;
     }
 
     // Registers a cache; call before its first use. leave(), after its last, flushes and removes it.
-    void adopt(user_cache& cache, std::size_t capacity) noexcept {
+    template <class Cache> void adopt(Cache& cache, std::size_t capacity) noexcept {
+        cache.stack = cache.slots();
         join(cache, capacity, capacity);
         provider_.record(watch_event::handle_opened, cut_.stride, config_.name);
     }
@@ -215,6 +220,22 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
         });
     }
 
+    // For rows without link counts: free slots look the same. Notes which slots hold rows, until live.end(). A slot
+    // that comes to a cache or leaves it at this moment may be noted wrongly: no live row of the caller. False: no
+    // memory.
+    bool find_live() noexcept {
+        while (!this->live.is_known()) {
+            const std::size_t most = pages();
+            if (!this->live.begin(most, cut_.capacity)) return false;
+            const detail::lock_guard hold(lock_);
+            if (pages_.size() <= most) note_live();
+            else this->live.end(); // other threads have added pages
+        }
+        return true;
+    }
+    // Whether the slot held a row then. Requires find_live().
+    bool was_live(page& p, std::byte* row) noexcept { return this->live.has(p.number, p.index(row)); }
+
     std::size_t begin_moves() noexcept override {
         const detail::lock_guard hold(lock_);
         return pages_.begin_moves(cut_.capacity);
@@ -292,6 +313,17 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
             this->end_rows(p);
             leaving.add(p);
         });
+    }
+
+    // Requires lock_.
+    void note_live() noexcept {
+        std::uint32_t number = 0;
+        pages_.for_each([&](page& p) {
+            p.number = ++number;
+            this->live.add(p.number, p.fresh.load(std::memory_order_relaxed));
+            p.slots.visit_free(p.base(), cut_, [&](std::uint32_t slot) { this->live.remove(p.number, slot); });
+        });
+        this->visit_cached([&](page& p, std::byte* slot) { this->live.remove(p.number, p.index(slot)); });
     }
 
     static constexpr std::size_t groups_of_shared = 64; // those of a handle's cache

@@ -6,6 +6,7 @@
 #include <allot/config.hpp>
 #include <allot/core/row_type.hpp>
 #include <allot/sync/called_list.hpp>
+#include <allot/heap/live_slots.hpp>
 #include <allot/watch/type_histogram.hpp>
 
 #include <atomic>
@@ -82,6 +83,7 @@ class heap_base {
                                  std::size_t most) noexcept = 0;
     std::size_t marked = 0;           // rows that may move
     std::uint32_t batch_of_moves = 0; // the place of its slots in a row_mover
+    live_slots live;                  // where rows have no link counts
     virtual std::size_t pages() noexcept = 0;
 
     // No handle, row, page or cache of a user, and no damage to report: closed, and not needed any more.

@@ -52,6 +52,7 @@ struct alignas(64) heaplet : page_header {
     alignas(64) free_slots<Slots, Guard> slots;
     std::atomic<std::uint32_t> fresh{0};
     locked_free_count locked_frees; // slots freed under the lock that `state` does not count yet
+    std::uint32_t number = 0;       // in its heap's live_slots; 0: the page is newer
 
     // Start of the page.
     std::byte* base() noexcept {

@@ -32,6 +32,7 @@ template <class Page> class leaving_pages {
             pages_.remove(*p);
             std::byte* const memory = p->base();
             p->ops = nullptr;
+            p->tag = 0; // where it is not read from the page map
             arena.set_owner(memory, nullptr);
             if constexpr (Page::location_type::out_of_band) free_header(p);
             else sys::unpoison(memory, provider_.page_bytes());

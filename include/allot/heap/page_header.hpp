@@ -1,7 +1,8 @@
 // Header of every page (or run of pages) of rows; lets any caller release a row by its address. Out of band, the
 // arena's page map refers to it (heap/header_location.hpp).
 //
-// Invariant: `ops` is null while the page holds no rows, so an address in such a page is known not to be a row.
+// Invariant: `ops` is null and `tag` 0 while the page holds no rows, so an address in such a page is known not to be a
+// row.
 // Cost: 32 bytes per page. Threads: written before the page's first row is handed out, and when the page is returned.
 // Source: the heaplet header of HPCC roxiemem, 2010.
 #pragma once

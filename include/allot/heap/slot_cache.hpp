@@ -85,6 +85,16 @@ class slot_cache_base {
         set_size(0);
         set_group(nullptr, 0, 0);
     }
+    // Calls visit(slot) for each slot of the cache, for any thread. Slots that come or go meanwhile may be missed or
+    // visited.
+    template <class Visit> void visit_while_used(std::size_t stride, Visit visit) const noexcept {
+        const std::size_t n = size();
+        for (std::size_t i = 0; i != n; ++i)
+            if (std::byte* const slot = read_while_written(&stack[i])) visit(slot);
+        std::byte* const first = read_while_written(&first_);
+        for (std::uint64_t rest = first != nullptr ? bits() : 0; rest != 0; rest &= rest - 1)
+            visit(first + static_cast<std::size_t>(std::countr_zero(rest)) * stride);
+    }
 
     std::size_t limit = 0;              // the most slots in the stack; lower for large slots
     std::uint32_t batch = 0;            // slots of the stack that are moved at once
@@ -92,6 +102,7 @@ class slot_cache_base {
     std::uint32_t group_slots = 0;      // slots of a group, free or not: a power of two
     std::uint64_t reciprocal = 0;       // of the heap's slot_geometry
     list_hook<slot_cache_base> in_heap; // in its heap's list of caches; protected by the heap's lock
+    std::byte* const* stack = nullptr;  // its array of slots, for other threads
 
   protected:
     ALLOT_ALWAYS_INLINE bool pop_from(std::byte** slots, std::byte*& row) noexcept {
@@ -111,6 +122,11 @@ class slot_cache_base {
     }
 
   private:
+    // The user writes these words plainly, two at once where it can; a word is read as a whole all the same. So a
+    // thread checker is not to look.
+    ALLOT_NO_THREAD_CHECK static std::byte* read_while_written(std::byte* const* at) noexcept {
+        return *const_cast<std::byte* const volatile*>(at);
+    }
     ALLOT_NOINLINE void unpack_some(std::byte** slots, std::size_t stride) noexcept {
         std::uint64_t rest = bits();
         std::size_t left = limit;

@@ -169,6 +169,14 @@ class slot_supply : public heap_base,
         provider_.note_free_slots();
     }
     page& page_of_slot(std::byte* row) const noexcept { return page_of_row(row, provider_.arena().page_mask()); }
+    // Whether an address is in a page of this heap.
+    bool has_page_of(const std::byte* address) const noexcept {
+        const arena_base& arena = provider_.arena();
+        const void* const owner = arena.contains(address) ? arena.owner_of(address) : nullptr;
+        if constexpr (Location::out_of_band)
+            return owner != nullptr && static_cast<const page_header*>(owner)->owner == owner_;
+        else return owner == reinterpret_cast<const void*>(tag());
+    }
 
     // Takes empty pages out of the heap. Requires lock_. `keeps`: may keep one unless abandoned.
     void collect(bool keeps, leaving_pages<page>& leaving) noexcept {
@@ -253,6 +261,12 @@ class slot_supply : public heap_base,
     void clear_count(std::byte* row) const noexcept {
         if (cut_.header >= sizeof(std::uint32_t)) ::new (row - sizeof(std::uint32_t)) std::uint32_t{0};
     }
+    // The page may hold counts of rows that another heap dropped, or other bytes that look like one.
+    void clear_counts(page& p) const noexcept {
+        if (cut_.header < sizeof(std::uint32_t) || !provider_.arena().was_used(p.base())) return;
+        std::byte* row = p.row(0);
+        for (std::uint32_t i = 0; i != cut_.capacity; ++i, row += cut_.stride) clear_count(row);
+    }
 
     // Counts n slots freed without the lock.
     void count(page& p, std::uint32_t n) noexcept {
@@ -313,6 +327,7 @@ class slot_supply : public heap_base,
         if (config_.out_of_band_count_bytes != 0)
             for (std::size_t i = 0; i < cut_.capacity * config_.out_of_band_count_bytes / 4; ++i)
                 ::new (p->counts() + i) std::uint32_t{0};
+        clear_counts(*p);
         p->state.reset(true);
         return p;
     }

@@ -171,6 +171,11 @@ class arena_base : detail::arena_pages {
         if ((dirty_[page / 64].load(std::memory_order_relaxed) >> page % 64 & 1) != 0) return page_state::dirty;
         return system_.are_usable(page, 1) ? page_state::clean : page_state::untouched;
     }
+    /// Whether a taken page may hold bytes of an earlier use. False: it holds zeros.
+    bool was_used(const std::byte* page) const noexcept {
+        const std::size_t at = index(page);
+        return own_metadata_ == nullptr || (dirty_[at / 64].load(std::memory_order_relaxed) >> at % 64 & 1) != 0;
+    }
     /// Records the owner of a taken page, for view().
     /// Requires: the page is the caller's; the owner is set to null before the page is given back.
     void set_owner(const std::byte* page, const void* owner) noexcept {

@@ -277,6 +277,11 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     static row_moves mark(page_header& h, std::byte* row, const void* manager) noexcept {
         page& p = static_cast<page&>(h);
         const row_moves now = can_move(p, row, manager);
+        if (now == row_moves::not_live) return now;
+        if constexpr (!counting::counts) {
+            if (!heap_of(p).find_live()) return row_moves::pinned;
+            if (!heap_of(p).was_live(p, row)) return row_moves::not_live;
+        }
         if (now != row_moves::yes) return now;
         if (loses_damage(p, row)) return row_moves::pinned; // as its slot stays, the page is not emptied
         ++p.marked, ++heap_of(p).marked;
@@ -285,7 +290,10 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     static heap_base* leaves(page_header& h, std::byte* row, const void* manager) noexcept {
         page& p = static_cast<page&>(h);
         const bool is_emptied = p.is_emptied.load(std::memory_order_relaxed);
-        return is_emptied && can_move(p, row, manager) == row_moves::yes ? &heap_of(p) : nullptr;
+        if (!is_emptied || can_move(p, row, manager) != row_moves::yes) return nullptr;
+        if constexpr (!counting::counts)
+            if (!heap_of(p).was_live(p, row)) return nullptr;
+        return &heap_of(p);
     }
     // Its damage would not be found elsewhere. It is not reported here: a sink may call the manager, which compacts.
     static bool loses_damage(page& p, std::byte* row) noexcept {

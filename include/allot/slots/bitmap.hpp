@@ -115,6 +115,14 @@ struct bitmap {
             return ((shared_words()[at / 64].load(std::memory_order_acquire) | locked_word(at / 64)) & bit(at)) != 0;
         }
 
+        // Calls visit(index) for each free slot. Requires the heap's lock.
+        template <class Visit> void visit_free(std::byte*, const slot_geometry&, Visit visit) const noexcept {
+            for (std::uint32_t i = 0; i != word_count_; ++i)
+                for (std::uint64_t rest = shared_words()[i].load(std::memory_order_acquire) | locked_word(i); rest != 0;
+                     rest &= rest - 1)
+                    visit(i * 64 + low(rest));
+        }
+
         bool valid(std::byte*, const slot_geometry& cut, std::uint32_t freed) const noexcept {
             std::uint32_t n = 0, n_locked = 0;
             for (std::uint32_t i = 0; i != word_count_; ++i) {

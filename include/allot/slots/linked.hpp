@@ -97,6 +97,16 @@ struct linked {
             return n - left;
         }
 
+        // Calls visit(index) for each free slot, up to an invalid link. Requires the heap's lock.
+        template <class Visit> void visit_free(std::byte* page, const slot_geometry& cut, Visit visit) const noexcept {
+            std::uint32_t left = cut.capacity;
+            for (const std::uint32_t start : {chain_, head_.load(std::memory_order_acquire)})
+                for (std::uint32_t at = start; at != 0 && cut.is_row(at) && left != 0; --left) {
+                    visit(cut.index_of(at));
+                    at = link(code_, page + at);
+                }
+        }
+
         // True if the lists hold `freed` valid slots. No other thread may use the page meanwhile.
         bool valid(std::byte* page, const slot_geometry& cut, std::uint32_t freed) const noexcept {
             std::uint32_t n = 0;

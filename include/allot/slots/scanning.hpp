@@ -110,6 +110,12 @@ struct scanning {
             return at < high_water_mark_ && marks(cut).is_set(row, at);
         }
 
+        // Calls visit(index) for each free slot. Requires the heap's lock.
+        template <class Visit> void visit_free(std::byte* page, const slot_geometry& cut, Visit visit) const noexcept {
+            for (std::uint32_t i = 0; i != cut.capacity; ++i)
+                if (is_free(page, cut, page + cut.offset_of(i))) visit(i);
+        }
+
         bool valid(std::byte* page, const slot_geometry& cut, std::uint32_t freed) const noexcept {
             std::uint32_t n = 0;
             for (std::uint32_t i = 0; i < high_water_mark_; ++i) {

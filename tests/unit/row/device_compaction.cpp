@@ -149,3 +149,22 @@ TEST_CASE("shared rows on a device, and types that need the host, stay", "[row][
     }
     CHECK(f.wrong() == 0);
 }
+
+TEST_CASE("dead rows on a device are ignored, with and without counts", "[row][device][compaction]") {
+    const auto ignores = [](auto& f) {
+        f.fill(3000);
+        const std::size_t live = f.live.size(), dead = f.gone.size();
+        f.live.insert(f.live.end(), f.gone.begin(), f.gone.end());
+        const allot::compaction done = f.lent.compact(f.s, f.live);
+        f.live.resize(live);
+        CHECK(done.ignored == dead);
+        CHECK(done.moved != 0);
+        REQUIRE(f.lent.drain());
+        CHECK(f.rows.live_rows() == live);
+        CHECK(f.wrong() == 0);
+    };
+    fixture<on_device> counted{execution::immediate};
+    ignores(counted);
+    fixture<uncounted> bare{execution::immediate};
+    ignores(bare);
+}

@@ -186,6 +186,7 @@ class compactor {
         moves.settle();
         std::size_t emptied = 0;
         pages.heaps().for_each([&](heap_base& heap) {
+            heap.live.end();
             if (heap.marked == 0) return;
             heap.end_moves();
             emptied += heap.reclaim(true);
