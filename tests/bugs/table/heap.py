@@ -59,11 +59,6 @@ BUGS = {
         "if (ALLOT_LIKELY(threads::is_last(key_, mine))) mine->release(row); else release_elsewhere(row);",
         "release_shared(row);",
         law=3),
-    "tally_lost_at_leave": bug(
-        "unit/heap/delayed_counts.cpp",
-        "put_group(cache, true); cache.deferred.flush(this->locked_count_callback());",
-        "put_group(cache, true);",
-        law=2),
     "bins_stay_in_sight": bug(
         "threads/idle_caches.cpp",
         "thread_cache_base::block_owner(); this->hide_bins();",
@@ -75,11 +70,6 @@ BUGS = {
         "cache.empty();",
         "slots[n] = row; set_size(n + 1);",
         wait(500, 50) + "slots[n] = row; set_size(n + 1);",
-        law=2),
-    "release_all_forgets_the_charge": bug(
-        "unit/row/row_heap.cpp",
-        "provider_.refund(count_, move_);",
-        "move_.end();",
         law=2),
     "pages_returned_under_the_lock": bug(
         "unit/row/accounts.cpp",
@@ -98,4 +88,9 @@ BUGS = {
         "ALLOT_NO_UNIQUE_ADDRESS page_canary<Guard> guarded;",
         "alignas(64) page_canary<Guard> guarded;",
         law=6, smoke=True),
+    "counts_of_an_earlier_use_stay": bug(
+        "unit/row/stale_addresses.cpp",
+        "clear_counts(*p);",
+        "",
+        law=7),
 }

@@ -67,4 +67,14 @@ BUGS = {
         "(type->can_move() && (!Place::out_of_band || type->moves_as_bytes()))",
         "type->can_move()",
         law=11),
+    "dead_row_without_count_moves": bug(
+        "unit/row/dead_rows.cpp",
+        "if (!heap_of(p).was_live(p, row)) return nullptr;",
+        "",
+        law=11),
+    "free_slots_in_caches_count_as_live": bug(
+        "unit/row/dead_rows.cpp",
+        "this->visit_cached([&](page& p, std::byte* slot) { this->live.remove(p.number, p.index(slot)); });",
+        "",
+        law=11),
 }
