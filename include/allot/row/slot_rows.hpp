@@ -263,12 +263,15 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
 
     // ---- compaction ---------------------------------------------------------------------------------------------
 
-    static row_moves can_move(page& p, std::byte* row, const void* manager) noexcept {
+    template <bool Compacts = false> static row_moves can_move(page& p, std::byte* row, const void* manager) noexcept {
         if (context_of(p).manager != manager || !is_start(p, row)) return row_moves::not_live;
         if constexpr (counting::counts) {
             const std::uint32_t now = counting::word(p, row).load();
             if (!link_word::is_row(now)) return row_moves::not_live;
             if ((now & link_word::link_bits) != 1) return row_moves::shared;
+        } else if constexpr (Compacts) {
+            if (!heap_of(p).find_live()) return row_moves::pinned;
+            if (!heap_of(p).was_live(p, row)) return row_moves::not_live;
         }
         const row_type* const type = type_of(p, row);
         const bool moves = type == nullptr || (type->can_move() && (!Place::out_of_band || type->moves_as_bytes()));
@@ -276,12 +279,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
     static row_moves mark(page_header& h, std::byte* row, const void* manager) noexcept {
         page& p = static_cast<page&>(h);
-        const row_moves now = can_move(p, row, manager);
-        if (now == row_moves::not_live) return now;
-        if constexpr (!counting::counts) {
-            if (!heap_of(p).find_live()) return row_moves::pinned;
-            if (!heap_of(p).was_live(p, row)) return row_moves::not_live;
-        }
+        const row_moves now = can_move<true>(p, row, manager);
         if (now != row_moves::yes) return now;
         if (loses_damage(p, row)) return row_moves::pinned; // as its slot stays, the page is not emptied
         ++p.marked, ++heap_of(p).marked;
@@ -290,10 +288,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     static heap_base* leaves(page_header& h, std::byte* row, const void* manager) noexcept {
         page& p = static_cast<page&>(h);
         const bool is_emptied = p.is_emptied.load(std::memory_order_relaxed);
-        if (!is_emptied || can_move(p, row, manager) != row_moves::yes) return nullptr;
-        if constexpr (!counting::counts)
-            if (!heap_of(p).was_live(p, row)) return nullptr;
-        return &heap_of(p);
+        return is_emptied && can_move<true>(p, row, manager) == row_moves::yes ? &heap_of(p) : nullptr;
     }
     // Its damage would not be found elsewhere. It is not reported here: a sink may call the manager, which compacts.
     static bool loses_damage(page& p, std::byte* row) noexcept {

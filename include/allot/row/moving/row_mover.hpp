@@ -5,6 +5,7 @@
 // A row that moves is the caller's alone: it has one link, that of the caller of compact(). So no other thread
 // may use it, and it is copied without a lock. Slots are taken and freed in batches, under the lock of their heap.
 // Invariant: a slot that was taken holds a row, or is freed in the end. Cost: 20 KiB of stack; no memory of the heap.
+// Where rows have no link counts: a bit per slot of host memory, 2 ns per free slot under its heap's lock.
 // Threads: one compaction at a time in a manager, beside any other use of it.
 // Source: the new algorithm of HPCC roxiemem's compactRows(), 2018.
 #pragma once
