@@ -40,8 +40,9 @@ int main() {
         mine.refund(100_MiB);
     });
     std::this_thread::sleep_for(std::chrono::seconds(8));
-    std::printf("granted: %s, %ld turns of others\n", got ? "yes" : "no", turns.load());
+    const bool in_time = got;
+    std::printf("granted: %s, %ld turns of others\n", in_time ? "yes" : "no", turns.load());
     stop = true;
     for (auto& t : all) t.join();
-    return got ? 0 : 1;
+    return in_time ? 0 : 1;
 }
