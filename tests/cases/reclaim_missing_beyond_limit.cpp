@@ -2,7 +2,7 @@
 // "bytes that must become free where the request was refused", is 48 MiB: 44 beyond the limit, and 4. Happens: it is 4
 // MiB, so a reclaimer that frees what is missing is called 12 times, with 12 small files instead of one;
 // row_compactor.hpp:82 compares with it, too. The request is granted in the end. Today: falls short in every build.
-#include <allot/ledger/account.hpp>
+#include <allot/account/account.hpp>
 #include <cstdio>
 
 using namespace allot::literals;

@@ -2,8 +2,8 @@
 // most 16 later requests of the level pass it, "then they wait for it, new ..._for requests too" (reclaim.md, "Who is
 // woken", 1), so it is granted at once. Seen: new charge_for requests that fit at once are not counted and never wait;
 // it starves to its deadline. Today: falls short in every build.
+#include <allot/account/account.hpp>
 #include <allot/core/units.hpp>
-#include <allot/ledger/account.hpp>
 #include <atomic>
 #include <chrono>
 #include <cstdio>

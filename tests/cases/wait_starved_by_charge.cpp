@@ -3,7 +3,7 @@
 // at most 16 later ones of its level pass"). Happens: requests by charge() and allocate() that fit never queue behind
 // it; not granted in 8 s, 2,270 turns of the others (granted when they end). With arbiter{{}, {}, 2_s} it is refused
 // with out_of_memory instead. Today: falls short in every build.
-#include <allot/ledger/account.hpp>
+#include <allot/account/account.hpp>
 #include <allot/oom/arbiter.hpp>
 #include <allot/oom/retry.hpp>
 #include <atomic>

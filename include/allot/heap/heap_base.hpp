@@ -5,8 +5,8 @@
 
 #include <allot/config.hpp>
 #include <allot/core/row_type.hpp>
-#include <allot/sync/called_list.hpp>
 #include <allot/heap/live_slots.hpp>
+#include <allot/sync/called_list.hpp>
 #include <allot/watch/type_histogram.hpp>
 
 #include <atomic>
