@@ -312,7 +312,7 @@ class alignas(64) account : detail::tree_node {
     }
     struct levels;
     class waiting_request;
-    class waits;
+    class wait_step;
     detail::judged_thread* judged_thread() const noexcept; // the calling one, if the root's arbiter knows it
     bool is_ended_at_once(charge_status& why, bool first) const noexcept;
     static bool ended_by(charge_status& why, verdict v) noexcept;

@@ -171,7 +171,7 @@ class account::steps {
     bool below_wait_ = true, returns_below_wait_ = true;
     bool counts_ = false, made_ = true; // made_: an attempt was, since the last wait
     detail::account_tree* sweeps_ = nullptr;
-    waits waits_;
+    wait_step waits_;
 };
 
 } // namespace allot::inline ALLOT_ABI

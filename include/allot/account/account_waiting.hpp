@@ -246,12 +246,12 @@ ALLOT_COLD inline void account::announce_unused() noexcept {
 inline std::uint32_t account::count_sleeping() const noexcept { return tree().waiters.sleeping_below(this, levels{}); }
 // The wait of a request, as a step of the ladder: it is registered at the first call, then made once more; at each
 // further call it has been made in vain, and sleeps.
-class account::waits {
+class account::wait_step {
   public:
-    waits() = default;
-    waits(const waits&) = delete;
-    waits& operator=(const waits&) = delete;
-    ~waits() {
+    wait_step() = default;
+    wait_step(const wait_step&) = delete;
+    wait_step& operator=(const wait_step&) = delete;
+    ~wait_step() {
         if (counted_ != nullptr) counted_->fetch_sub(1, std::memory_order_relaxed);
     }
 

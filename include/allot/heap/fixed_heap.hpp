@@ -180,14 +180,14 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
         const bool many_types = config_.type == nullptr && config_.live_type != nullptr;
         const std::size_t quota = many_types ? budget.slots / sampled + 1 : 0; // slots to sample per page
         std::uint64_t used = 0, picked = 0;
-        std::int64_t live = 0;
+        std::int64_t living = 0;
         type_histogram shares; // rows by type, in units of 1/256
         slot_sampler sampler;
         for (std::size_t i = 0; i < sampled; ++i) {
             page& p = pages_.next_of_walk();
             const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed);
             used += fresh;
-            live += p.used();
+            living += p.used();
             const std::size_t share =
                 quota == 0 || fresh == 0 ? 0 : std::size_t{256} * fresh / (quota < fresh ? quota : fresh);
             picked += sampler.pick(fresh, quota, [&](std::uint32_t slot) {
@@ -200,8 +200,8 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
             into.add(type, rows, rows * cut_.stride);
         };
         if (many_types) return shares.for_each([&](const type_usage& u) { add(u.type, (u.rows + 128) / 256); });
-        live -= static_cast<std::int64_t>(cached());
-        if (live > 0) add(config_.type != nullptr ? config_.type : &untyped, static_cast<std::uint64_t>(live));
+        living -= static_cast<std::int64_t>(cached());
+        if (living > 0) add(config_.type != nullptr ? config_.type : &untyped, static_cast<std::uint64_t>(living));
     }
 
     void visit_pages(page_visitor visit, void* context) noexcept override {

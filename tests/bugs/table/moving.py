@@ -69,8 +69,8 @@ BUGS = {
         law=11),
     "dead_row_without_count_moves": bug(
         "unit/row/dead_rows.cpp",
-        "if (!heap_of(p).was_live(p, row)) return nullptr;",
-        "",
+        "is_emptied && can_move<true>(p, row, manager) == row_moves::yes",
+        "is_emptied && can_move(p, row, manager) == row_moves::yes",
         law=11),
     "free_slots_in_caches_count_as_live": bug(
         "unit/row/dead_rows.cpp",
