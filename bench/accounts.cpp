@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
 
     alignas(64) std::atomic<std::size_t> word{0};
     allot::page_ledger counter{1_GiB};
+    allot::detail::memory_request asked{4096};
     account root{name{"root"}, limit{1_GiB}};
     account leaf{root, name{"leaf"}, allot::credit_step{1_MiB}};
     account exact{root, name{"exact"}};
@@ -90,7 +91,7 @@ int main(int argc, char** argv) {
         {"charge + refund, a row manager's counter", "", 1,
          [&](std::size_t k) {
              return timed(k, [&](std::size_t) {
-                 static_cast<void>(counter.try_charge(4096)), counter.confirm(4096), counter.refund(4096);
+                 static_cast<void>(counter.try_charge(4096, asked)), counter.confirm(4096), counter.refund(4096);
              });
          }},
         {"charge + refund, no steps, two levels", "", 1,

@@ -3,11 +3,14 @@
 
 #include <support/catch.hpp>
 
+#include <allot/account/ladder.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/core/units.hpp>
 #include <allot/heap/fixed_heap.hpp>
 #include <allot/heap/ledger_pages.hpp>
 #include <allot/ledger/page_ledger.hpp>
 #include <allot/page/arena.hpp>
+#include <allot/page/page_steps.hpp>
 
 #include <memory>
 #include <utility>
@@ -34,6 +37,23 @@ template <class Slots> struct one_heap {
         plan.name = "one";
         plan.row_bytes = row_bytes;
         return std::make_unique<heap_type>(provider, plan);
+    }
+    // What attempt(asked) takes; after a refusal as a row manager makes it again.
+    template <class Attempt> std::byte* request(Attempt attempt) {
+        allot::detail::memory_request asked{heap->config().row_bytes};
+        const auto again = [&] { return attempt(asked); };
+        if (std::byte* const row = again()) return row;
+        allot::detail::page_steps own{arena, provider.in_transit(),
+                                      [this](unsigned way) noexcept { return provider.return_idle(way); }};
+        allot::detail::no_level none;
+        return allot::detail::climb(asked, own, none, again);
+    }
+    std::byte* pop() { return pop_of(*heap); }
+    std::byte* pop_of(heap_type& of) {
+        return request([&](auto& asked) { return of.pop(asked); });
+    }
+    template <class Cache> std::byte* refill(Cache& cache) {
+        return request([&](auto& asked) { return heap->refill(cache, asked); });
     }
     // Runs `then` while the heap's lock is taken: what it gives back goes the way without the lock. There must be a
     // page.

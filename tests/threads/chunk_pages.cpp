@@ -23,15 +23,13 @@ struct in_tree : allot::policies<allot::ledger::tree, allot::oom::null> {};
 // still.
 struct stops : allot::page_ledger {
     using allot::page_ledger::page_ledger;
-    bool try_charge(std::size_t bytes) noexcept {
-        const bool good = allot::page_ledger::try_charge(bytes);
-        if (good)
+    bool try_charge(std::size_t bytes, allot::detail::memory_request& asked) noexcept {
+        const bool good = allot::page_ledger::try_charge(bytes, asked);
+        if (good) {
             if (const auto act = std::exchange(charged, nullptr)) act();
-        return good;
-    }
-    bool fits(std::size_t bytes) noexcept {
-        const bool good = allot::page_ledger::fits(bytes);
-        if (const auto act = std::exchange(refused, nullptr)) act();
+        } else if (++refusals == 2) { // its last look
+            if (const auto act = std::exchange(refused, nullptr)) act();
+        }
         return good;
     }
     void confirm(std::size_t bytes) noexcept {
@@ -47,6 +45,7 @@ struct stops : allot::page_ledger {
         allot::page_ledger::refund(bytes);
     }
     std::function<void()> charged, refused, had, not_had, given; // once
+    std::atomic<int> refusals{0};
 };
 struct stopped_policies : allot::detail::chunk_policies<own> {
     static constexpr bool whole_pages = false, joins_ranges = false; // whole chunks at once
@@ -64,10 +63,24 @@ struct stopped_chunks {
     const bool opened = heap.open();
 
     static unsigned class_of(std::size_t bytes) { return stopped_policies::classes::class_of(bytes); }
-    std::byte* take(std::size_t bytes) {
-        std::byte* p = nullptr;
+    // What attempt(asked) takes; after a refusal as a chunk arena makes it again.
+    template <class Attempt> std::byte* request(std::size_t bytes, Attempt attempt) {
         allot::detail::memory_request asked{bytes};
-        return heap.take(class_of(bytes), 64, &p, 1, asked) == 1 ? p : nullptr;
+        const auto again = [&] { return attempt(asked); };
+        if (std::byte* const p = again()) return p;
+        allot::detail::page_steps own{pages, heap.in_transit(),
+                                      [this](unsigned way) noexcept { return heap.return_idle(way); }};
+        allot::detail::no_level none;
+        return allot::detail::climb(asked, own, none, again);
+    }
+    std::byte* take(std::size_t bytes) {
+        return request(bytes, [&](auto& asked) {
+            std::byte* p = nullptr;
+            return heap.take(class_of(bytes), 64, &p, 1, asked) == 1 ? p : nullptr;
+        });
+    }
+    std::byte* take_pages(std::size_t n) {
+        return request(n * page, [&](auto& asked) { return heap.take_pages(n, 1, asked); });
     }
     ~stopped_chunks() { heap.drop_pages(); }
 };
@@ -96,7 +109,7 @@ TEST_CASE("nobody is refused for pages that another thread is giving back", "[ch
         c.ledger.given = [&] { on_the_way.here(); };
         std::thread gives{[&] { c.heap.reclaim(); }};
         on_the_way.wait();
-        std::byte* const got = large ? c.heap.take_pages(chunk / page) : c.take(64);
+        std::byte* const got = large ? c.take_pages(chunk / page) : c.take(64);
         CHECK(got != nullptr);
         gives.join();
         CHECK(c.ledger.used() <= chunk);
@@ -119,7 +132,7 @@ TEST_CASE("nobody is refused for pages that came back behind its last look", "[c
         go = true;
         gives.join();
     };
-    CHECK(c.heap.take_pages(chunk / page) != nullptr);
+    CHECK(c.take_pages(chunk / page) != nullptr);
     REQUIRE(go);
 }
 
@@ -154,7 +167,7 @@ TEST_CASE("nobody is refused for a chunk that another thread is taking", "[chunk
         std::byte* first = nullptr;
         std::thread takes{[&] { first = c.take(64); }};
         on_the_way.wait();
-        std::byte* const got = large ? c.heap.take_pages(chunk / page - 1) : c.take(64);
+        std::byte* const got = large ? c.take_pages(chunk / page - 1) : c.take(64);
         CHECK(got != nullptr);
         takes.join();
         CHECK(first != nullptr);
@@ -168,9 +181,9 @@ TEST_CASE("nobody is refused for what was charged in vain", "[chunks][threads]")
     stop on_the_way;
     c.ledger.not_had = [&] { on_the_way.here(); };
     std::byte* none = nullptr;
-    std::thread takes{[&] { none = c.heap.take_pages(chunk / page); }};
+    std::thread takes{[&] { none = c.take_pages(chunk / page); }};
     on_the_way.wait();
-    CHECK(c.heap.take_pages(2) != nullptr);
+    CHECK(c.take_pages(2) != nullptr);
     takes.join();
     CHECK(none == nullptr);
     c.pages.give(all, 16_MiB / page - 2);
@@ -193,7 +206,7 @@ TEST_CASE("a request inside of its own thread's move is refused, and does not wa
     const support::rescue ends{"a request inside of a move of its own thread"};
     stopped_chunks c;
     bool refused = false;
-    c.ledger.had = [&] { refused = c.heap.take_pages(2 * chunk / page) == nullptr && c.heap.reclaim_for_arena() == 0; };
+    c.ledger.had = [&] { refused = c.take_pages(2 * chunk / page) == nullptr && c.heap.reclaim_for_arena() == 0; };
     CHECK(c.take(64) != nullptr);
     CHECK(refused);
 }

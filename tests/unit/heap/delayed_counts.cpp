@@ -24,7 +24,8 @@ using delayed = one_heap<allot::slots::delay_release>;
 
 template <class Heap, class Cache> std::byte* take(Heap& heap, Cache& cache) {
     std::byte* row = nullptr;
-    return cache.pop(row) ? row : heap.refill(cache);
+    allot::detail::memory_request asked{heap.config().row_bytes};
+    return cache.pop(row) ? row : heap.refill(cache, asked);
 }
 template <class Heap, class Cache> void give(Heap& heap, Cache& cache, std::byte* row) {
     if (cache.push(row)) return;
@@ -88,7 +89,7 @@ TEMPLATE_LIST_TEST_CASE("no allocation looks at a page of slots, at any occupanc
 
 TEST_CASE("a policy that does not search reports no searches, and keeps no room for them", "[heap]") {
     one_heap<allot::slots::bitmap> h(64);
-    h.heap->push(h.heap->pop());
+    h.heap->push(h.pop());
     CHECK(h.heap->usage().scanned_slots == 0);
     CHECK(h.heap->usage().found_slots == 0);
     STATIC_REQUIRE(sizeof(allot::slot_cache<64>) == sizeof(allot::slot_cache_base) + 64 * sizeof(void*));
@@ -151,7 +152,7 @@ TEST_CASE("slots claimed before they are counted take the count below zero, and 
     h.heap->adopt(one, one.capacity);
     h.heap->adopt(two, two.capacity);
     std::vector<std::byte*> rows;
-    while (std::byte* const row = h.heap->pop()) rows.push_back(row);
+    while (std::byte* const row = h.pop()) rows.push_back(row);
     const std::size_t all = rows.size();
     h.locked([&] {
         for (std::size_t i = 0; i < 30; ++i) give(*h.heap, one, rows[i]);
@@ -221,13 +222,13 @@ TEST_CASE("pages that are dropped are forgotten by the tallies of the shared cac
     auto other = h.make(400);
     for (int round = 0; round < 3; ++round) {
         std::vector<std::byte*> rows;
-        for (int i = 0; i < 2000; ++i) rows.push_back(h.heap->pop());
+        for (int i = 0; i < 2000; ++i) rows.push_back(h.pop());
         h.locked([&] { // else they would be counted at once
             for (int i = 0; i < 70; ++i) h.heap->push(rows[static_cast<std::size_t>(i * 20)]);
         });
         CHECK(h.heap->drop_pages() > 0);
         CHECK(h.heap->usage().cached_rows == 0);
-        std::byte* const row = other->pop(); // in a page that was dropped
+        std::byte* const row = h.pop_of(*other); // in a page that was dropped
         std::memset(row, 0x5a, 400);
         h.provider.heaps().reclaim(true);
         CHECK(other->valid());
@@ -241,7 +242,7 @@ TEST_CASE("threads that release into the same pages lose no slot", "[heap][threa
     delayed h(16, 1_MiB);
     for (int round = 0; round < (ALLOT_TSAN ? 3 : 20); ++round) {
         std::vector<std::byte*> rows;
-        while (std::byte* const row = h.heap->pop()) rows.push_back(row);
+        while (std::byte* const row = h.pop()) rows.push_back(row);
         std::vector<std::thread> all;
         for (std::size_t t = 0; t < 3; ++t)
             all.emplace_back([&, t] {

@@ -24,7 +24,7 @@ TEMPLATE_LIST_TEST_CASE("a heap hands out each slot once and takes no more pages
     std::set<std::byte*> all;
     const std::size_t n = h.per_page() * 3;
     for (std::size_t i = 0; i < n; ++i) {
-        std::byte* const p = h.heap->pop();
+        std::byte* const p = h.pop();
         REQUIRE(p != nullptr);
         std::memset(p, 1, 100);
         all.insert(p);
@@ -45,7 +45,7 @@ TEMPLATE_LIST_TEST_CASE("a heap hands out each slot once and takes no more pages
 TEMPLATE_LIST_TEST_CASE("unforced, one empty page stays with its heap", "[heap]", policies) {
     one_heap<TestType> h(1000);
     std::vector<std::byte*> all;
-    for (std::size_t i = 0; i < h.per_page() * 5; ++i) all.push_back(h.heap->pop());
+    for (std::size_t i = 0; i < h.per_page() * 5; ++i) all.push_back(h.pop());
     CHECK(h.heap->pages() == 5);
     for (std::byte* p : all) h.heap->push(p);
     for (int i = 0; i < 3; ++i) h.provider.heaps().collect();
@@ -59,13 +59,13 @@ TEMPLATE_LIST_TEST_CASE("a request returns the empty pages of other heaps before
     one_heap<TestType> h(500, 256_KiB);
     auto other = h.make(3000);
     std::vector<std::byte*> all;
-    while (std::byte* const p = h.heap->pop()) all.push_back(p);
+    while (std::byte* const p = h.pop()) all.push_back(p);
     CHECK(h.ledger.used() == 256_KiB);
     CHECK(all.size() == 4 * h.per_page());
-    CHECK(other->pop() == nullptr);
+    CHECK(h.pop_of(*other) == nullptr);
     for (std::byte* p : all) h.heap->push(p);
     all.clear();
-    while (std::byte* const p = other->pop()) all.push_back(p);
+    while (std::byte* const p = h.pop_of(*other)) all.push_back(p);
     CHECK(all.size() == 4 * other->cut().capacity);
     CHECK(h.heap->pages() == 0);
     for (std::byte* p : all) other->push(p);
@@ -75,13 +75,13 @@ TEMPLATE_LIST_TEST_CASE("a request returns the empty pages of other heaps before
 TEMPLATE_LIST_TEST_CASE("at the limit every single free slot is found", "[heap]", policies) {
     one_heap<TestType> h(200, 256_KiB);
     std::vector<std::byte*> all;
-    while (std::byte* const p = h.heap->pop()) all.push_back(p);
+    while (std::byte* const p = h.pop()) all.push_back(p);
     for (std::size_t i = 0; i < all.size(); i += 97) h.heap->push(all[i]); // far below a page's threshold
     for (std::size_t i = 0; i < all.size(); i += 97) {
-        all[i] = h.heap->pop();
+        all[i] = h.pop();
         REQUIRE(all[i] != nullptr);
     }
-    CHECK(h.heap->pop() == nullptr);
+    CHECK(h.pop() == nullptr);
     CHECK(std::set<std::byte*>(all.begin(), all.end()).size() == all.size());
     for (std::byte* p : all) h.heap->push(p);
 }
@@ -93,7 +93,7 @@ TEMPLATE_LIST_TEST_CASE("a cache joins, works in batches and leaves without a tr
         h.heap->adopt(cache, cache.capacity);
         CHECK(h.heap->users() == 1);
         CHECK(cache.limit == 2 * cache.batch);
-        std::byte* p = h.heap->refill(cache);
+        std::byte* p = h.refill(cache);
         REQUIRE(p != nullptr);
         CHECK(cache.size() >= cache.batch - 1);
         CHECK(h.heap->usage().cached_rows == cache.count());
@@ -104,7 +104,7 @@ TEMPLATE_LIST_TEST_CASE("a cache joins, works in batches and leaves without a tr
         for (std::byte* row : out) CHECK(cache.push(row));
         REQUIRE((cache.pop(p) && p == out.back())); // the last one released first
         cache.push(out.back());
-        while (cache.size() < cache.limit) cache.push(h.heap->pop());
+        while (cache.size() < cache.limit) cache.push(h.pop());
         CHECK_FALSE(cache.push(out[0]));
         h.heap->spill(cache, cache.batch);
         CHECK(cache.size() == cache.limit - cache.batch);
@@ -130,8 +130,8 @@ TEMPLATE_LIST_TEST_CASE("large rows are not hoarded: caches hold half of a page 
 
 TEMPLATE_LIST_TEST_CASE("an orphan keeps nothing, and serves again once it is empty", "[heap]", policies) {
     one_heap<TestType> h(300);
-    std::byte* const p = h.heap->pop();
-    std::byte* const q = h.heap->pop();
+    std::byte* const p = h.pop();
+    std::byte* const q = h.pop();
     CHECK_FALSE(h.heap->is_idle());
     h.heap->set_abandoned(true);
     h.heap->reclaim(true);
@@ -143,7 +143,7 @@ TEMPLATE_LIST_TEST_CASE("an orphan keeps nothing, and serves again once it is em
     CHECK(h.heap->is_idle());
     h.heap->set_abandoned(false);
     CHECK_FALSE(h.heap->is_idle()); // it has an owner now
-    h.heap->push(h.heap->pop());
+    h.heap->push(h.pop());
 }
 
 TEST_CASE("a row that fits no page has no heap", "[heap]") {

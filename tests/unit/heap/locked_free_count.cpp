@@ -30,7 +30,7 @@ template <class Slots> struct held_heap : one_heap<Slots> {
     std::vector<std::byte*> take(std::size_t n) {
         std::vector<std::byte*> rows(n);
         for (std::byte*& row : rows)
-            if (!cache.pop(row)) REQUIRE((row = this->heap->refill(cache)) != nullptr);
+            if (!cache.pop(row)) REQUIRE((row = this->refill(cache)) != nullptr);
         return rows;
     }
     // Through the cache, so under the heap's lock, if that is free; nothing stays in it.

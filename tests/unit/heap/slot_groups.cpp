@@ -22,7 +22,7 @@ struct used_heap : heap_of_bits {
 
     std::byte* take() {
         std::byte* row = nullptr;
-        return cache.pop(row) ? row : heap->refill(cache);
+        return cache.pop(row) ? row : refill(cache);
     }
     void give(std::byte* row) {
         if (!cache.push(row) && !cache.push_to_group(row)) heap->push_apart(cache, row);
@@ -129,7 +129,7 @@ TEST_CASE("a heap that is cut anew has no group of its former slots", "[heap]") 
     h.heap->adopt(h.cache, h.cache.capacity);
     std::size_t in_group = 0;
     std::vector<std::byte*> others(h.per_page());
-    for (auto& row : others) row = h.heap->pop(); // by another cache
+    for (auto& row : others) row = h.pop(); // by another cache
     for (std::byte* row : others) in_group += h.cache.push_to_group(row);
     for (std::byte* row : others) h.heap->push(row);
     CHECK(in_group == 0);

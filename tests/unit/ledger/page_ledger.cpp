@@ -6,15 +6,24 @@
 #include <thread>
 #include <vector>
 
+namespace {
+
+bool charge(allot::page_ledger& ledger, std::size_t bytes) {
+    allot::detail::memory_request asked{bytes};
+    return ledger.try_charge(bytes, asked);
+}
+
+} // namespace
+
 TEST_CASE("a charge that does not fit is never seen, not even in the peak", "[ledger]") {
     allot::page_ledger ledger{100};
-    CHECK(ledger.try_charge(60));
+    CHECK(charge(ledger, 60));
     ledger.confirm(60);
-    CHECK_FALSE(ledger.try_charge(41));
-    CHECK_FALSE(ledger.try_charge(SIZE_MAX));
+    CHECK_FALSE(charge(ledger, 41));
+    CHECK_FALSE(charge(ledger, SIZE_MAX));
     CHECK(ledger.used() == 60);
     CHECK(ledger.peak() == 60);
-    CHECK(ledger.try_charge(40));
+    CHECK(charge(ledger, 40));
     ledger.cancel(40); // it could not be had
     CHECK(ledger.used() == 60);
     CHECK(ledger.peak() == 60);
@@ -25,13 +34,13 @@ TEST_CASE("a charge that does not fit is never seen, not even in the peak", "[le
 
 TEST_CASE("a limit below what is used stops charges until enough is refunded", "[ledger]") {
     allot::page_ledger ledger{100};
-    CHECK(ledger.try_charge(80));
+    CHECK(charge(ledger, 80));
     ledger.confirm(80);
     ledger.set_limit(50);
-    CHECK_FALSE(ledger.try_charge(1));
+    CHECK_FALSE(charge(ledger, 1));
     ledger.refund(40);
-    CHECK(ledger.try_charge(10));
-    CHECK_FALSE(ledger.try_charge(1));
+    CHECK(charge(ledger, 10));
+    CHECK_FALSE(charge(ledger, 1));
 }
 
 TEST_CASE("the limit holds under any number of threads", "[ledger]") {
@@ -42,7 +51,7 @@ TEST_CASE("the limit holds under any number of threads", "[ledger]") {
         all.emplace_back([&, t] {
             for (int i = 0; i < 20000; ++i) {
                 const auto n = static_cast<std::size_t>(1 + (i * 7 + t * 13) % 400);
-                if (!ledger.try_charge(n)) continue;
+                if (!charge(ledger, n)) continue;
                 if (ledger.used() > 1000) over = true;
                 if (i % 3 == 0) {
                     ledger.cancel(n);

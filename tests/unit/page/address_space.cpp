@@ -85,7 +85,8 @@ TEST_CASE("an arena says whether its limit or its address space ended", "[arena]
     CHECK(unbounded.take(1, &(why = {})) == nullptr);
     CHECK(why.outcome == charge_outcome::no_address_space);
     CHECK_THAT(report_of(unbounded), ContainsSubstring(", exhausted"));
-    CHECK(unbounded.slide_down(others, 15, 17) == nullptr);
+    allot::detail::memory_request asked{0};
+    CHECK(unbounded.slide_down(others, 15, 17, asked) == nullptr);
     unbounded.give(first, 1);
     unbounded.give(others + 64_KiB, 1);
     CHECK(unbounded.take(2, &(why = {})) == nullptr); // two pages that are not neighbours

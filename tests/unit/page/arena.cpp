@@ -48,7 +48,8 @@ TEST_CASE("a run grows and shrinks in place, and not over its neighbours", "[are
     CHECK_FALSE(pages.grow_up(run, 4, 5));
     std::byte* const neighbour = pages.take(1);
     CHECK(neighbour == pages.begin());
-    CHECK(pages.slide_down(run, 4, 64) == nullptr);
+    allot::detail::memory_request asked{0};
+    CHECK(pages.slide_down(run, 4, 64, asked) == nullptr);
     CHECK(pages.valid());
     pages.give(run, 4);
     pages.give(neighbour, 1);
