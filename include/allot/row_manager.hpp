@@ -15,11 +15,13 @@
 //     charged_pages::take, page_ledger::try_charge    page/charged_pages.hpp         compare-and-swap; tree: its lock
 //     arena_base::take                                page/arena_base.hpp            arena's spin lock
 //     system_pages::commit                            page/system_pages.hpp          system call, for new pages only
-//   refused: heap_group::reclaim, ask_clients, retry  page/arena_client.hpp          each heap's spin lock in turn
-//     page_queues::claim_any, take_waiting            heap/fixed_heap.hpp            any free slot, also in caches
-//     thread_cache_registry::empty_all, retry         sync/thread_cache_registry.hpp one fence of all threads
-//     pages_in_transit::request::retry                page/pages_in_transit.hpp      waits for pages of other threads
-//     row_core::refuse                                row/row_core.hpp               the oom policy
+//     no page: page_queues::claim_any, take_waiting   heap/fixed_heap.hpp            any free slot, also in caches
+//   refused: detail::climb, step by step              account/ladder.hpp             no lock between the steps
+//     own idle: page_provider::return_idle            heap/page_provider.hpp         each heap's lock; then a fence of
+//     all threads of others: account::steps, ask_tenants          account/account_steps.hpp      reclaimers and the
+//     wait, too pages_in_transit::request::retry                page/pages_in_transit.hpp      waits for pages of other
+//     threads
+//   row_core::refuse                                  row/row_core.hpp               the oom policy
 //   slot_rows::start                                  row/slot_rows.hpp              one or two stores: link count 1
 // release: never waits, no system call
 //   row_core::release; by address: allot::release     row/row.hpp                    no lock

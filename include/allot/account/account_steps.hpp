@@ -2,7 +2,7 @@
 // account.hpp.
 //
 // Each function does one thing and keeps its place, so that the request is made in between: what is freed is measured
-// by the next attempt, never summed up. Each reclaimer is told what is missing now.
+// by the next attempt, never summed up. Each reclaimer gets what is missing now.
 //   idle memory   each object at and below the level once; again while something was freed
 //   reclaimers    one sweep of a tree at a time: lowest cost first, the same cost in turn; again while something was
 //                 freed; last the critical pass. Threads that fail together cause one sweep: the others wait for it,

@@ -10,7 +10,7 @@
 namespace allot::inline ALLOT_ABI {
 
 struct shortage {
-    charge_status why{};                  ///< what refused, and its numbers; before anything was freed
+    charge_status why{};                  ///< what refused the last attempt, and its numbers
     std::uint32_t most_cost = UINT32_MAX; ///< reclaimers of a higher cost are not called
     bool critical = false;                ///< the second pass: the first one freed too little
     bool waits = false;                   ///< the request waits: a call may wait for a device's work
