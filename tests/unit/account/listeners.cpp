@@ -153,7 +153,7 @@ TEST_CASE("a callback that allocates, registers and unregisters gets an answer",
     CHECK(root.verify());
 }
 
-TEST_CASE("what a call does in another tree is told to no listener either", "[accounts][listeners]") {
+TEST_CASE("what a call does in another tree no listener hears of either", "[accounts][listeners]") {
     account root{name{"root"}}, away{name{"away"}};
     struct writer : account_listener {
         account* to = nullptr;
