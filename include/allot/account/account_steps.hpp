@@ -20,6 +20,7 @@
 #include <allot/account/reclaimers.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/reclaim/cost_cap.hpp>
+#include <allot/sys/thread_context.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -130,7 +131,7 @@ class account::steps {
         return {.why = asked.why,
                 .most_cost = most_cost_,
                 .critical = critical_,
-                .waits = detail::trying_of_this_thread != nullptr};
+                .waits = detail::of_this_thread.trying != nullptr};
     }
     void begin(walk& w, pass& p) const noexcept {
         w.emplace(at_->tree().reclaimers.all(), at_->shape());

@@ -10,8 +10,10 @@
 #include <allot/account/memory_request.hpp>
 #include <allot/account/wait_list.hpp>
 #include <allot/core/retry_error.hpp>
+#include <allot/reclaim/user_call.hpp>
 #include <allot/reclaim/wait_limit.hpp>
 #include <allot/sync/full_fence.hpp>
+#include <allot/sys/thread_context.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -68,7 +70,7 @@ class account::waiting_request {
     }
     static bool is_at_limit(const account& by, const charge_status& why) noexcept {
         return why.outcome == charge_outcome::over_limit && (why.by == refuser::account || is_arena(why)) &&
-               detail::calls_of_this_thread == nullptr && by.is_open();
+               !detail::user_call::is_inside_any() && by.is_open();
     }
     // An arena knows no accounts: its pages are waited for at the root, where the refunds of its other tenants arrive.
     static const account& level(const account& by, const charge_status& why) noexcept {
@@ -138,11 +140,11 @@ class account::waiting_request {
     bool begin_try(const charge_status& why) noexcept {
         if (judged_ != nullptr && is_ended(judged_->announce(in_.tree().judged.kind, why.requested))) return false;
         w_.undone = {};
-        detail::trying_of_this_thread = &w_;
+        detail::of_this_thread.trying = &w_;
         return true;
     }
     void end_try(bool granted) noexcept {
-        detail::trying_of_this_thread = nullptr;
+        detail::of_this_thread.trying = nullptr;
         granted_ = granted;
         if (granted_ && judged_ != nullptr) judged_->granted();
     }

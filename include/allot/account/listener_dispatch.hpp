@@ -7,7 +7,6 @@
 #pragma once
 
 #include <allot/account/account_listener.hpp>
-#include <allot/account/tenant.hpp>
 #include <allot/account/tree_lock.hpp>
 #include <allot/account/tree_node.hpp>
 #include <allot/config.hpp>
@@ -74,8 +73,7 @@ class listener_dispatch {
         lock.unlock();
         check_no_lock_is_held("calls a listener");
         {
-            const bars_idle_steps bars;
-            const user_call here{&it, user_call::kind::listener, about};
+            const user_call here{user_call::kind::listener, about};
             what(it);
         }
         lock.lock();

@@ -80,7 +80,7 @@ class reclaimers {
         const std::uint64_t start = sys::fine_clock::now();
         it.calls_.fetch_add(1, std::memory_order_relaxed);
         const bool some = [&] {
-            const user_call here{&it};
+            const user_call here{user_call::kind::reclaimer};
             return it.reclaim(s);
         }();
         it.nanoseconds_.fetch_add(sys::fine_clock::now() - start, std::memory_order_relaxed);

@@ -61,16 +61,6 @@ class tenant {
 
 namespace detail {
 
-// A user's code runs on this thread inside a call of the library: in a listener, or under a lock. Its requests do no
-// steps for others, which may be the object of that call, or charged where that listener listens.
-inline constinit thread_local unsigned steps_are_barred = 0;
-struct bars_idle_steps {
-    bars_idle_steps() noexcept { ++steps_are_barred; }
-    bars_idle_steps(const bars_idle_steps&) = delete;
-    bars_idle_steps& operator=(const bars_idle_steps&) = delete;
-    ~bars_idle_steps() { --steps_are_barred; }
-};
-
 // The tenants of a level that is no account.
 class tenants {
   public:

@@ -15,6 +15,7 @@
 #include <allot/account/judge.hpp>
 #include <allot/config.hpp>
 #include <allot/sys/parking.hpp>
+#include <allot/sys/thread_context.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -23,10 +24,6 @@
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
-
-struct waiter;
-// The waiting request of this thread, while it is made again; else null.
-inline constinit thread_local waiter* trying_of_this_thread = nullptr;
 
 inline std::size_t sum_or_max(std::size_t a, std::size_t b) noexcept { return b < SIZE_MAX - a ? a + b : SIZE_MAX; }
 
@@ -77,7 +74,7 @@ class undoing {
     }
     // That of this thread; null if none does.
     static waiter* now() noexcept {
-        waiter* const w = trying_of_this_thread;
+        waiter* const w = of_this_thread.trying;
         return w != nullptr && w->undoes ? w : nullptr;
     }
     // Bytes are refunded. `is_below(account)`: whether they were charged there.
@@ -87,7 +84,7 @@ class undoing {
     }
 
   private:
-    waiter* const waiter_ = trying_of_this_thread;
+    waiter* const waiter_ = of_this_thread.trying;
 };
 
 class wait_list {

@@ -39,6 +39,7 @@
 #include <allot/device_allocator/device_report.hpp>
 #include <allot/device_allocator/device_stats.hpp>
 #include <allot/device_allocator/segment_growth.hpp>
+#include <allot/reclaim/user_call.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -281,7 +282,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     /// Requires: visit does not call allot, since a lock is held.
     template <class Visit> void visit_streams(Visit visit) const {
         const guard hold{state_lock_};
-        const detail::bars_idle_steps here;
+        const detail::user_call here{detail::user_call::kind::visit};
         for (key_type k = stream_tag::first; k < streams_.keys(); ++k) {
             const auto& e = streams_[k];
             if (!e.gone || runs_.free_runs(k) != 0)
@@ -334,7 +335,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         device_allocator& of;
     };
     ALLOT_NOINLINE void trim_idle_and_others() noexcept {
-        if (detail::steps_are_barred != 0) return;
+        if (!detail::user_call::may_do_steps_for_others()) return;
         if (detail::idle_devices.return_resting_of_others(tenant_, SIZE_MAX) == 0) (void)growth::scan_idle();
     }
     void* request(detail::memory_request& asked, std::size_t align, stream_type stream) noexcept {

@@ -11,6 +11,7 @@
 #include <allot/heap/shared_caches.hpp>
 #include <allot/heap/slot_cache.hpp>
 #include <allot/heap/slot_sampler.hpp>
+#include <allot/reclaim/user_call.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
@@ -206,7 +207,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
 
     void visit_pages(page_visitor visit, void* context) noexcept override {
         const detail::lock_guard hold(lock_);
-        const detail::bars_idle_steps here;
+        const detail::user_call here{detail::user_call::kind::visit};
         pages_.for_each([&](page& p) {
             const std::int64_t used = p.used();
             visit(context, {p.base(), 1, p.cut.capacity, used > 0 ? static_cast<std::size_t>(used) : 0});

@@ -18,6 +18,7 @@
 #include <allot/core/text.hpp>
 #include <allot/oom/retry_scope.hpp>
 #include <allot/spill/spillable.hpp>
+#include <allot/sys/thread_context.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -48,9 +49,6 @@ struct suppressed_errors {
 };
 namespace detail {
 
-inline constinit thread_local suppressed_errors last_suppressed{};
-inline constinit thread_local char last_name[32]{}; // of last_suppressed
-
 // What one scope has tried: noted where it ends with an error, behind what scopes inside it have noted.
 struct tried_before {
     verdict_error last{{}, memory_kind::host};
@@ -60,9 +58,11 @@ struct tried_before {
     void add(const verdict_error& why) noexcept { last = why, ++attempts; }
     ~tried_before() {
         if (has_succeeded) return;
-        last_suppressed = {attempts, last.why()};
-        text_writer{last_name}.put(last.why().name);
-        last_suppressed.last.name = last_name;
+        allot::detail::thread_context& here = allot::detail::of_this_thread;
+        here.attempts = attempts;
+        here.last_error = last.why();
+        text_writer{here.last_name}.put(last.why().name);
+        here.last_error.name = here.last_name;
     }
 };
 
@@ -198,7 +198,9 @@ template <class Body> auto retry_once(Body& body) {
 
 } // namespace detail
 
-inline const suppressed_errors& suppressed() noexcept { return detail::last_suppressed; }
+inline suppressed_errors suppressed() noexcept {
+    return {allot::detail::of_this_thread.attempts, allot::detail::of_this_thread.last_error};
+}
 
 /// Runs body(input) for each input. `split(input)` returns its parts as a vector, in order; an input that cannot be
 /// split comes back as no part or one: then the scope around this one splits, and without one it is final:

@@ -26,6 +26,7 @@
 #include <allot/core/retry_error.hpp>
 #include <allot/core/text.hpp>
 #include <allot/oom/task.hpp>
+#include <allot/sys/thread_context.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +39,7 @@ class retry_scope {
   public:
     retry_scope() noexcept : here_(task_thread::now()) {
         if (here_ == nullptr) return;
-        innermost = this;
+        allot::detail::of_this_thread.scope = this;
         here_->enter_scope();
     }
     retry_scope(const retry_scope&) = delete;
@@ -80,24 +81,22 @@ class retry_scope {
         if (here_ != nullptr) here_->by().write_tasks(out);
     }
     /// The innermost scope of the calling thread; null: none.
-    static retry_scope* now() noexcept { return innermost; }
+    static retry_scope* now() noexcept { return allot::detail::of_this_thread.scope; }
 
   private:
     void leave(bool done) noexcept {
         task_thread* const here = std::exchange(here_, nullptr);
         if (here == nullptr) return;
-        retry_scope** at = &innermost;
+        retry_scope** at = &allot::detail::of_this_thread.scope;
         while (*at != nullptr && *at != this) at = &(*at)->outer_;
-        if (ALLOT_UNLIKELY(at != &innermost || *at == nullptr))
+        if (ALLOT_UNLIKELY(at != &allot::detail::of_this_thread.scope || *at == nullptr))
             report_misuse({.kind = *at == nullptr ? misuse::ended_elsewhere : misuse::scope_order});
         if (*at != nullptr) *at = outer_;
         if (ALLOT_LIKELY(task_thread::is_alive(here))) here->leave_scope(done, SIZE_MAX);
     }
 
-    static inline constinit thread_local retry_scope* innermost = nullptr;
-
     task_thread* here_;
-    retry_scope* outer_ = innermost;
+    retry_scope* outer_ = allot::detail::of_this_thread.scope;
     std::uint32_t attempts_ = 0;
     bool inputs_changed_ = false;
 };

@@ -11,6 +11,7 @@
 #include <allot/core/error.hpp>
 #include <allot/oom/arbiter.hpp>
 #include <allot/sync/lock_guard.hpp>
+#include <allot/sys/thread_context.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -114,7 +115,7 @@ class task_thread {
         r.injected = charge_outcome::fits;
         if (of.removed_ && kind == thread_kind::dedicated) by_.step(id_, event::removed);
         cover_outer(true);
-        innermost = this;
+        allot::detail::of_this_thread.token = this;
     }
     task_thread(const task_thread&) = delete;
     task_thread& operator=(const task_thread&) = delete;
@@ -163,16 +164,16 @@ class task_thread {
     arbiter& by() const noexcept { return by_; }
     thread_id id() const noexcept { return id_; }
     /// The innermost token of the calling thread; null: none.
-    static task_thread* now() noexcept { return innermost; }
+    static task_thread* now() noexcept { return allot::detail::of_this_thread.token; }
     /// Whether it is a token of the calling thread that has not ended.
     static bool is_alive(const task_thread* t) noexcept {
-        const task_thread* has = innermost;
+        const task_thread* has = allot::detail::of_this_thread.token;
         while (has != nullptr && has != t) has = has->outer_;
         return has != nullptr;
     }
     /// The innermost one for a task of this arbiter.
     static task_thread* now(const arbiter& of) noexcept {
-        task_thread* t = innermost;
+        task_thread* t = allot::detail::of_this_thread.token;
         while (t != nullptr && &t->by_ != &of) t = t->outer_;
         return t;
     }
@@ -227,9 +228,9 @@ class task_thread {
     }
     // Takes it out of its thread's list; where it ends too early, those that began later stay there.
     void leave_thread() noexcept {
-        task_thread** at = &innermost;
+        task_thread** at = &allot::detail::of_this_thread.token;
         while (*at != nullptr && *at != this) at = &(*at)->outer_;
-        if (ALLOT_UNLIKELY(at != &innermost || *at == nullptr))
+        if (ALLOT_UNLIKELY(at != &allot::detail::of_this_thread.token || *at == nullptr))
             report_misuse(
                 {.kind = *at == nullptr ? misuse::ended_elsewhere : misuse::task_thread_order, .task = task_name()});
         if (*at != nullptr) *at = outer_;
@@ -251,13 +252,11 @@ class task_thread {
         if (outer != nullptr) by_.call({.op = operation::cover, .detail = now, .thread = outer->id_});
     }
 
-    static inline constinit thread_local task_thread* innermost = nullptr;
-
     arbiter& by_;
     thread_id id_ = no_id;
     detail::thread_record* record_ = nullptr;
     scoped_wait* wait_ = nullptr; // the innermost
-    task_thread* outer_ = innermost;
+    task_thread* outer_ = allot::detail::of_this_thread.token;
 };
 
 inline allot::detail::judged_thread* arbiter::this_thread() noexcept {

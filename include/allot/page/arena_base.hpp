@@ -28,6 +28,7 @@
 #include <allot/page/page_bitmap.hpp>
 #include <allot/page/page_map.hpp>
 #include <allot/page/system_pages.hpp>
+#include <allot/reclaim/user_call.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/lock_rank.hpp>
@@ -323,7 +324,7 @@ class arena_base : detail::arena_pages {
         tenants_.for_each([](tenant& t) { static_cast<void>(t.return_resting()); });
     }
     ALLOT_NOINLINE void trim_others_now() noexcept {
-        if (detail::steps_are_barred != 0) return;
+        if (!detail::user_call::may_do_steps_for_others()) return;
         ask_resting_tenants();
         if (own_ != nullptr) static_cast<void>(detail::idle_arenas.return_resting_of_others(*own_, 1));
     }

@@ -10,30 +10,25 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/sys/thread_context.hpp>
 
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
 
-namespace detail {
-
-inline constinit thread_local std::uint32_t most_cost_of_this_thread = UINT32_MAX;
-
-} // namespace detail
-
 /// Until it ends, requests of this thread call no reclaimer of a higher cost. Inside another one the lower cap applies.
 /// Idle memory (cost 0) is always asked for.
 class cost_cap {
   public:
-    explicit cost_cap(std::uint32_t most) noexcept : before_(detail::most_cost_of_this_thread) {
-        if (most < before_) detail::most_cost_of_this_thread = most;
+    explicit cost_cap(std::uint32_t most) noexcept : before_(detail::of_this_thread.most_cost) {
+        if (most < before_) detail::of_this_thread.most_cost = most;
     }
     cost_cap(const cost_cap&) = delete;
     cost_cap& operator=(const cost_cap&) = delete;
-    ~cost_cap() { detail::most_cost_of_this_thread = before_; }
+    ~cost_cap() { detail::of_this_thread.most_cost = before_; }
 
     /// The cap of this thread now; UINT32_MAX: none.
-    static std::uint32_t now() noexcept { return detail::most_cost_of_this_thread; }
+    static std::uint32_t now() noexcept { return detail::of_this_thread.most_cost; }
 
   private:
     const std::uint32_t before_;

@@ -1,36 +1,40 @@
-// Calls of a user's code that a thread is inside of: of a reclaimer, or of an account's listener.
+// Calls of a user's code that a thread is inside of: of a reclaimer, of an account's listener, or of a visit.
 //
 // A request that is made in a call does not wait: other threads may wait for the thread of the call. Invariant:
-// calls end in reverse order. Cost: 8 bytes per thread; 32 on the stack per call. Threads: the thread itself.
+// calls end in reverse order. Cost: 24 bytes on the stack per call. Threads: the thread itself.
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/sys/thread_context.hpp>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-class user_call;
-inline constinit thread_local const user_call* calls_of_this_thread = nullptr;
-
 class user_call {
   public:
-    enum class kind : unsigned char { reclaimer, listener };
+    enum class kind : unsigned char {
+        reclaimer,
+        listener,
+        visit, // under a lock
+    };
 
-    // `of`: what is called. `about`: what waits for the end of the call before it ends; null: nothing.
-    explicit user_call(const void* of, kind k = kind::reclaimer, const void* about = nullptr) noexcept
-        : of_(of), about_(about), outer_(calls_of_this_thread), kind_(k) {
-        calls_of_this_thread = this;
+    // `about`: what waits for the end of the call before it ends; null: nothing.
+    explicit user_call(kind k, const void* about = nullptr) noexcept
+        : about_(about), outer_(of_this_thread.call), kind_(k) {
+        of_this_thread.call = this;
     }
     user_call(const user_call&) = delete;
     user_call& operator=(const user_call&) = delete;
-    ~user_call() { calls_of_this_thread = outer_; }
+    ~user_call() { of_this_thread.call = outer_; }
 
-    static bool is_inside_any() noexcept { return calls_of_this_thread != nullptr; }
-    static bool is_inside(const void* of) noexcept {
-        return any([&](const user_call& c) { return c.of_ == of; });
-    }
+    static bool is_inside_any() noexcept { return of_this_thread.call != nullptr; }
     static bool is_inside_listener() noexcept {
         return any([](const user_call& c) { return c.kind_ == kind::listener; });
+    }
+    // Whether requests may do steps for other objects: one of these may be what is called, or be charged where that
+    // listener listens.
+    static bool may_do_steps_for_others() noexcept {
+        return !any([](const user_call& c) { return c.kind_ != kind::reclaimer; });
     }
     static bool is_about(const void* what) noexcept {
         return any([&](const user_call& c) { return c.about_ == what; });
@@ -38,12 +42,11 @@ class user_call {
 
   private:
     template <class Is> static bool any(Is is) noexcept {
-        const user_call* c = calls_of_this_thread;
+        const user_call* c = of_this_thread.call;
         while (c != nullptr && !is(*c)) c = c->outer_;
         return c != nullptr;
     }
 
-    const void* const of_;
     const void* const about_;
     const user_call* const outer_;
     const kind kind_;

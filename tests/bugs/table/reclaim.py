@@ -81,7 +81,7 @@ BUGS = {
         law=4),
     "one_that_waits_in_a_call": bug(
         "unit/reclaim/waiting.cpp",
-        "detail::calls_of_this_thread == nullptr && by.is_open()",
+        "!detail::user_call::is_inside_any() && by.is_open()",
         "by.is_open()",
         law=5),
     "cancelled_wait_goes_on": bug(

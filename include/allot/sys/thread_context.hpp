@@ -1,0 +1,39 @@
+// What the calling thread is inside of: calls of a user's code, tokens of tasks, retry scopes, a request that waits.
+//
+// Tokens on the thread's stack set the members and restore them, so each names the innermost one, or is as below.
+// Invariant: it has no other thread's. Cost: 120 bytes per thread; read where a request is refused, and by tokens.
+// Threads: the thread itself.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
+
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+namespace oom {
+class task_thread;
+class retry_scope;
+} // namespace oom
+
+namespace detail {
+
+class user_call;
+struct waiter;
+
+struct thread_context {
+    const user_call* call = nullptr;      // reclaim/user_call.hpp
+    waiter* trying = nullptr;             // its request that waits, while it is made again: account/wait_list.hpp
+    oom::task_thread* token = nullptr;    // oom/task.hpp
+    oom::retry_scope* scope = nullptr;    // oom/retry_scope.hpp
+    std::uint32_t most_cost = UINT32_MAX; // reclaim/cost_cap.hpp
+    // What the last scope that ended with an error had tried (oom/retry.hpp); last_error.name is last_name.
+    std::uint32_t attempts = 0;
+    charge_status last_error;
+    char last_name[32]{};
+};
+inline constinit thread_local thread_context of_this_thread{};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
