@@ -282,8 +282,7 @@ class explorer {
         w.at = phase::over;
         free(s, who, units);
         while (s.all[who].scopes != 0) s.all.leave_scope(who, false, s.free, sink(s));
-        if (s.all[who].state != thread_state::unknown) s.all.step(who, event::ended, sink(s));
-        s.all.forget_thread(who);
+        s.all.end_thread(who, sink(s));
         const unsigned t = task_of(who);
         bool others = false;
         for (unsigned o = 0; o != threads(); ++o)
@@ -319,7 +318,7 @@ class explorer {
         worker& w = s.workers[who];
         switch (s.all[who].state) {
         case thread_state::running:
-            if (s.all.take_refusal(who)) return end(s, who);
+            if (s.all[who].refused) return s.all.step(who, event::thrown, sink(s)), end(s, who);
             if (w.at == phase::rolled_back) begin_attempt(s, who);
             w.at = w.at == phase::rolled_back ? phase::runs : phase::requests;
             if (w.at == phase::requests) s.all.announce(who, allot::memory_kind::host, 1, sink(s));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <allot/account/account.hpp>
+#include <allot/account/command.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
@@ -120,9 +121,14 @@ class account::waiting_request {
             scope.tree.watches.remove(closed_);
         }
         levels::of(w_.widest).settle_waits();
-        if (judged_ != nullptr && !granted_) is_ended(verdict_) ? judged_->accept() : judged_->give_up();
+        if (judged_ != nullptr && !granted_)
+            judged_->post({.what = is_ended(verdict_) ? oom::event::thrown : oom::event::given_up});
     }
 
+    // An event of a thread's request for what `why` says, in the tree of this account.
+    static oom::command request(oom::event what, const account& in, const charge_status& why) noexcept {
+        return {.what = what, .detail = static_cast<std::uint8_t>(in.tree().judged.kind), .bytes = why.requested};
+    }
     // Whether the request is to be made now. False: another is first.
     bool tries() const noexcept { return tries_; }
     bool is_in_tree_of(const charge_status& why) const noexcept { return &level(by_, why).root() == &in_; }
@@ -133,12 +139,12 @@ class account::waiting_request {
             if (can_fit(level(by_, why), why, detail::sum_or_max(why.requested, w_.undone_at(why.at)))) return true;
         }
         if (judged_ != nullptr && !is_ended(verdict_))
-            verdict_ = judged_->never_fits(in_.tree().judged.kind, why.requested);
+            verdict_ = judged_->post(request(oom::event::never_fits, in_, why));
         return false;
     }
     // The request is made now, until end_try(). False: the arbiter ends it.
     bool begin_try(const charge_status& why) noexcept {
-        if (judged_ != nullptr && is_ended(judged_->announce(in_.tree().judged.kind, why.requested))) return false;
+        if (judged_ != nullptr && is_ended(judged_->post(request(oom::event::announced, in_, why)))) return false;
         w_.undone = {};
         detail::of_this_thread.trying = &w_;
         return true;
@@ -146,7 +152,7 @@ class account::waiting_request {
     void end_try(bool granted) noexcept {
         detail::of_this_thread.trying = nullptr;
         granted_ = granted;
-        if (granted_ && judged_ != nullptr) judged_->granted();
+        if (granted_ && judged_ != nullptr) judged_->post({.what = oom::event::granted});
     }
     // How the arbiter ended the request; try_again: it did not.
     verdict ended_by() const noexcept { return verdict_; }
@@ -214,7 +220,7 @@ class account::waiting_request {
         const std::uint64_t overdue = judged_ != nullptr ? judged_->overdue_at() : sys::parking::never;
         const std::uint32_t signals = spot().wait_until(overdue < end_ ? overdue : end_);
         if (signals != 0 || overdue >= end_) return signals;
-        judged_->overdue();
+        judged_->post({.what = oom::event::overdue});
         return detail::judged_thread::decided;
     }
     // Whether these signals end no wait: another account was closed, or an arbiter's came late.
@@ -307,13 +313,18 @@ inline bool account::is_ended_at_once(charge_status& why, bool first) const noex
     const account& at = why.at != nullptr ? *why.at : *this;
     detail::judged_thread* const mine = at.judged_thread();
     if (mine == nullptr) return false;
-    if (why.outcome == charge_outcome::injected)
-        if (const charge_outcome as = mine->take_injected(); as != charge_outcome::fits) return why.outcome = as, true;
+    if (const charge_outcome as = mine->injected;
+        why.outcome == charge_outcome::injected && as != charge_outcome::fits) {
+        mine->injected = charge_outcome::fits;
+        mine->post({.what = oom::event::injected, .detail = static_cast<std::uint8_t>(as)});
+        return why.outcome = as, true;
+    }
     if (!waiting_request::is_at_limit(*this, why)) return false;
-    verdict v = mine->begin(first);
+    verdict v = first ? mine->post(waiting_request::request(oom::event::requested, at, why)) : mine->look();
+    if (v == verdict::roll_back) v = mine->wait_until_ready(); // it was before, and has not waited since
     if (v <= verdict::try_again && !waiting_request::is_possible(*this, why))
-        v = mine->never_fits(why.at->tree().judged.kind, why.requested);
-    if (v > verdict::try_again) mine->accept();
+        v = mine->post(waiting_request::request(oom::event::never_fits, at, why));
+    if (v > verdict::try_again) mine->post({.what = oom::event::thrown});
     return ended_by(why, v);
 }
 inline bool account::ended_by(charge_status& why, verdict v) noexcept {

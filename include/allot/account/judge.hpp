@@ -1,11 +1,12 @@
 // Decides what becomes of requests that wait: the seam between the accounts and an arbiter (oom/arbiter.hpp).
 //
-// An account that waits for memory on a thread that the judge knows reports each step: the request is announced before
-// each try, and its failure reported, in the lock of the accounts' tree. The judge may end the wait of any of its
-// threads by a signal to the thread's place; look() says how then.
+// An account that waits for memory on a thread that the judge knows posts each step of the request as an event; the
+// answer is what becomes of it. The judge may end the wait of any of its threads by a signal to the thread's place;
+// look() says how then.
 // Invariant: the judge's lock is inside that of a tree; that of the injectors outside of both. Cost: two words per tree of accounts. Threads: any, as said.
 #pragma once
 
+#include <allot/account/command.hpp>
 #include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
@@ -23,17 +24,6 @@ namespace allot::inline ALLOT_ABI {
 
 class account;
 
-/// What becomes of a request that was refused.
-enum class verdict : std::uint8_t {
-    none,      // the thread is not known: the request is refused
-    sleep,     // until memory may be free, or others end
-    try_again, // at once
-    roll_back, // free what was taken, and begin again
-    split,     // and with a smaller input
-    removed,   // its task was removed
-    refused,   // it can be neither rolled back nor split
-};
-
 namespace detail {
 
 // A thread that a judge knows. All: the thread itself, but where said.
@@ -45,35 +35,30 @@ class judged_thread {
     judged_thread(const judged_thread&) = delete;
     judged_thread& operator=(const judged_thread&) = delete;
 
-    // Its request was refused (`first`: for the first time), before its wait. One that was rolled back, and has not
-    // waited since, sleeps here.
-    virtual verdict begin(bool first) noexcept = 0;
-    // How its request is to fail that an injector refused; fits: as it did.
-    virtual charge_outcome take_injected() noexcept = 0;
-    // Its request for these bytes was refused, and is made again now. sleep, try_again: it is; else how it ends.
-    virtual verdict announce(memory_kind kind, std::size_t bytes) noexcept = 0;
-    // The request can never fit at what refused it.
-    virtual verdict never_fits(memory_kind kind, std::size_t bytes) noexcept = 0;
-    virtual void granted() noexcept = 0;
-    // The request ends without memory: its time has come, or it was cancelled or refused.
-    virtual void give_up() noexcept = 0;
-    // The decision since fails(). accept(): the request ends by it.
-    virtual verdict look() noexcept = 0;
-    virtual void accept() noexcept = 0;
+    // Tells the judge an event of this thread, and signals those whose waits it ended.
+    virtual verdict post(oom::command what) noexcept = 0;
+    // Any thread, in a tree's lock: the judge's deliver() follows.
+    virtual verdict post_in_lock(oom::command what) noexcept = 0;
+    // Now: it may have been decided since by an event of another thread.
+    virtual verdict look() const noexcept = 0;
     // Any thread, in the tree's lock: whether its requests go before the other's.
     virtual bool goes_before(const judged_thread& other) const noexcept = 0;
-    // The same: its request may fit, or memory was announced. False: it was ended otherwise.
-    virtual bool may_try() noexcept = 0;
     // The account of its only task; null: not known.
     virtual const account* memory_of_task() const noexcept = 0;
-    // Any thread, in the tree's lock: its request was refused again, and there is no memory for it. `own`: by a limit
-    // at or below the account of its task.
-    virtual void fails(bool own) noexcept = 0;
-    // It has slept since fails() as long as it may, by overdue_at(), on fine_clock.
-    virtual void overdue() noexcept = 0;
+    // If it sleeps from now on, when it is overdue, on fine_clock.
     virtual std::uint64_t overdue_at() const noexcept = 0;
 
+    // Sleeps while it is rolled back.
+    verdict wait_until_ready() noexcept {
+        verdict v = post({.what = oom::event::ready});
+        const std::uint64_t longest = overdue_at();
+        while (v == verdict::sleep) v = spot.wait_until(longest) == 0 ? post({.what = oom::event::overdue}) : look();
+        return v;
+    }
+
     sys::parking spot;
+    // How its next request fails that an injector refuses; fits: as it did.
+    charge_outcome injected = charge_outcome::fits;
 
   protected:
     ~judged_thread() = default;

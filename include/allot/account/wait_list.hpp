@@ -12,6 +12,7 @@
 // Cost: 16 bytes; wake() is O(waiters), and with bypasses O(waiters^2). Threads: requires the owner's lock, but for empty().
 #pragma once
 
+#include <allot/account/command.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/config.hpp>
 #include <allot/sys/parking.hpp>
@@ -151,7 +152,7 @@ class wait_list {
         each([&](waiter& w) {
             if (w.trying || (due != nullptr && levels.is_below(w.by, due->at))) return;
             const bool fits = levels.fits(w, promised);
-            if ((fits || (w.announced && !one_tries)) && (w.judged == nullptr || w.judged->may_try())) {
+            if ((fits || (w.announced && !one_tries)) && (w.judged == nullptr || may_try(*w.judged))) {
                 promised = sum_or_max(promised, w.needs());
                 woken = set_trying(w, woken);
                 one_tries = true;
@@ -164,7 +165,8 @@ class wait_list {
             }
         });
         each([](waiter& w) {
-            if (!w.trying && std::exchange(w.asks, false)) w.judged->fails(w.own); // once those are chosen that may try
+            if (!w.trying && std::exchange(w.asks, false)) // once those are chosen that may try
+                w.judged->post_in_lock({.what = oom::event::failed, .detail = w.own});
         });
         return woken;
     }
@@ -196,6 +198,10 @@ class wait_list {
     }
 
   private:
+    // False: it was ended otherwise.
+    static bool may_try(judged_thread& t) noexcept {
+        return t.post_in_lock({.what = oom::event::may_fit}) == verdict::try_again;
+    }
     waiter* first_behind(const waiter& w) const noexcept {
         waiter* found = nullptr;
         each([&](waiter& o) {

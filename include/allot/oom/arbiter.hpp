@@ -16,10 +16,10 @@
 // Source: Spark-RAPIDS' SparkResourceAdaptor, 2022.
 #pragma once
 
+#include <allot/account/command.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/config.hpp>
 #include <allot/core/units.hpp>
-#include <allot/oom/command.hpp>
 #include <allot/oom/event_log.hpp>
 #include <allot/oom/machine.hpp>
 #include <allot/oom/task_record.hpp>
@@ -74,8 +74,9 @@ class arbiter final : public judged_by, allot::detail::judge {
         const allot::detail::lock_guard hold(lock_);
         return machine_.tasks()[id].used ? tasks_[id].number : 0;
     }
-    // A call of the machine, in the lock; deliver() follows.
-    std::uint32_t act(const command& c) {
+    // The one way in, for all that has no other lock: applies the command to the machine, logs it, and signals the
+    // threads whose waits it ended. Returns what the machine does.
+    std::uint32_t post(const command& c) {
         std::uint32_t result = 0;
         {
             const allot::detail::lock_guard hold(lock_);
@@ -100,7 +101,7 @@ class arbiter final : public judged_by, allot::detail::judge {
     allot::detail::judged_thread* this_thread() noexcept override;
     bool sees_frees() const noexcept override { return machine_.rules().rolled_back_wakes == wakes::at_free; }
     void freed(memory_kind whose, std::size_t free_bytes) noexcept override {
-        act({.op = operation::freed, .detail = static_cast<std::uint8_t>(whose), .free = free_bytes});
+        post({.what = event::refunded, .detail = static_cast<std::uint8_t>(whose), .free = free_bytes});
     }
     void deliver() noexcept override {
         while (signals_due_.load(std::memory_order_relaxed)) {
@@ -121,12 +122,14 @@ class arbiter final : public judged_by, allot::detail::judge {
 
     std::uint32_t call(const command& c) {
         ++sequence_;
-        if (c.op == operation::announce) refused_since_gathered_.store(true, std::memory_order_relaxed);
+        if (c.what == event::announced) refused_since_gathered_.store(true, std::memory_order_relaxed);
+        if (c.what == event::requested) stats_of(c.thread).outside += machine_[c.thread].scopes == 0;
+        if (c.what == event::injected) {
+            stats_of(c.thread).rollbacks += c.detail == static_cast<std::uint8_t>(charge_outcome::rolled_back);
+            stats_of(c.thread).splits += c.detail == static_cast<std::uint8_t>(charge_outcome::split);
+        }
         if (log_.write != nullptr) log_.write(log_.context, {.sequence = sequence_, .what = c, .became = {}});
-        return apply(machine_, c, [this](const change& made) { note(made); });
-    }
-    bool step(thread_id id, event what) {
-        return call({.op = operation::step, .detail = static_cast<std::uint8_t>(what), .thread = id}) != 0;
+        return machine_.apply(c, [this](const change& made) { note(made); });
     }
     thread_state state_of(thread_id id) const noexcept { return machine_[id].state; }
     static bool is_asleep(thread_state s) noexcept { return s == thread_state::blocked || s == thread_state::bufn; }
@@ -160,23 +163,6 @@ class arbiter final : public judged_by, allot::detail::judge {
             signals_due_.store(true, std::memory_order_relaxed);
         }
     }
-    verdict verdict_for(thread_id id) const noexcept {
-        const machine::thread& t = machine_[id];
-        switch (t.state) {
-        case thread_state::running: return t.refused ? verdict::refused : verdict::try_again;
-        case thread_state::alloc:
-        case thread_state::alloc_free: return verdict::try_again;
-        case thread_state::bufn_throw:
-        case thread_state::bufn_wait: return verdict::roll_back;
-        case thread_state::split_throw: return verdict::split;
-        case thread_state::unknown: // the removal has been thrown before
-        case thread_state::remove_throw: return verdict::removed;
-        case thread_state::blocked:
-        case thread_state::bufn: break;
-        }
-        return verdict::sleep;
-    }
-
     void write_thread(text_writer& out, thread_id id) const noexcept;
     void check_ends_last() const noexcept;
 
@@ -197,75 +183,20 @@ class arbiter final : public judged_by, allot::detail::judge {
 
 namespace detail {
 
-inline verdict thread_record::wait_until_ready() noexcept {
-    {
-        const allot::detail::lock_guard hold(by_.lock_);
-        if (is_legal(by_.state_of(id_), event::ready)) by_.step(id_, event::ready);
-    }
+inline verdict thread_record::post(command what) noexcept {
+    const verdict v = post_in_lock(what);
     by_.deliver();
-    const std::uint64_t longest = overdue_at();
-    verdict v = look();
-    while (v == verdict::sleep) {
-        if (spot.wait_until(longest) == 0) overdue(), by_.deliver();
-        v = look();
-    }
     return v;
 }
-inline verdict thread_record::begin(bool first) noexcept {
-    verdict v = verdict::sleep;
-    {
-        const allot::detail::lock_guard hold(by_.lock_);
-        if (first && by_.machine_[id_].scopes == 0) ++by_.stats_of(id_).outside;
-        v = by_.verdict_for(id_);
-    }
-    return v == verdict::roll_back ? wait_until_ready() : v;
-}
-inline charge_outcome thread_record::take_injected() noexcept {
+inline verdict thread_record::post_in_lock(command what) noexcept {
+    what.thread = id_;
     const allot::detail::lock_guard hold(by_.lock_);
-    by_.stats_of(id_).rollbacks += injected == charge_outcome::rolled_back;
-    by_.stats_of(id_).splits += injected == charge_outcome::split;
-    return std::exchange(injected, charge_outcome::fits);
+    by_.call(what);
+    return by_.machine_.verdict_for(id_);
 }
-inline verdict thread_record::announce(memory_kind kind, std::size_t bytes) noexcept {
+inline verdict thread_record::look() const noexcept {
     const allot::detail::lock_guard hold(by_.lock_);
-    const machine::thread& t = by_.machine_[id_];
-    if (t.state == thread_state::running) {
-        if (t.refused) by_.call({.op = operation::take_refusal, .thread = id_});
-        by_.call({.op = operation::announce, .detail = static_cast<std::uint8_t>(kind), .thread = id_, .bytes = bytes});
-    }
-    return by_.verdict_for(id_);
-}
-inline verdict thread_record::never_fits(memory_kind kind, std::size_t bytes) noexcept {
-    const allot::detail::lock_guard hold(by_.lock_);
-    if (!machine::may_be_rolled_back(by_.machine_[id_])) return verdict::none;
-    if (by_.state_of(id_) == thread_state::running)
-        by_.call({.op = operation::announce, .detail = static_cast<std::uint8_t>(kind), .thread = id_, .bytes = bytes});
-    if (by_.state_of(id_) == thread_state::alloc || by_.state_of(id_) == thread_state::alloc_free)
-        by_.call({.op = operation::never_fits, .thread = id_});
-    return by_.verdict_for(id_);
-}
-inline void thread_record::granted() noexcept {
-    const allot::detail::lock_guard hold(by_.lock_);
-    by_.step(id_, event::granted);
-}
-inline void thread_record::give_up() noexcept {
-    {
-        const allot::detail::lock_guard hold(by_.lock_);
-        if (is_legal(by_.state_of(id_), event::given_up)) by_.step(id_, event::given_up);
-    }
-    by_.deliver();
-}
-inline verdict thread_record::look() noexcept {
-    const allot::detail::lock_guard hold(by_.lock_);
-    return by_.verdict_for(id_);
-}
-inline void thread_record::accept() noexcept {
-    {
-        const allot::detail::lock_guard hold(by_.lock_);
-        if (by_.machine_[id_].refused) by_.call({.op = operation::take_refusal, .thread = id_});
-        else if (is_legal(by_.state_of(id_), event::thrown)) by_.step(id_, event::thrown);
-    }
-    by_.deliver();
+    return by_.machine_.verdict_for(id_);
 }
 inline bool thread_record::goes_before(const judged_thread& other) const noexcept {
     const auto& o = static_cast<const thread_record&>(other);
@@ -273,28 +204,10 @@ inline bool thread_record::goes_before(const judged_thread& other) const noexcep
     const allot::detail::lock_guard hold(by_.lock_);
     return by_.machine_.goes_before(id_, o.id_);
 }
-inline bool thread_record::may_try() noexcept {
-    const allot::detail::lock_guard hold(by_.lock_);
-    switch (by_.state_of(id_)) {
-    case thread_state::running: return !by_.machine_[id_].refused;
-    case thread_state::alloc: by_.step(id_, event::freed); [[fallthrough]];
-    case thread_state::alloc_free: return by_.step(id_, event::failed);
-    case thread_state::blocked: return by_.step(id_, event::may_fit);
-    default: return false;
-    }
-}
 inline const account* thread_record::memory_of_task() const noexcept {
     const allot::detail::lock_guard hold(by_.lock_);
     const machine::thread& t = by_.machine_[id_];
     return t.task != no_id && t.others.empty() ? by_.tasks_[t.task].memory : nullptr;
-}
-inline void thread_record::fails(bool own) noexcept {
-    const allot::detail::lock_guard hold(by_.lock_);
-    if (is_legal(by_.state_of(id_), event::failed)) by_.call({.op = operation::fail, .detail = own, .thread = id_});
-}
-inline void thread_record::overdue() noexcept {
-    const allot::detail::lock_guard hold(by_.lock_);
-    by_.call({.op = operation::overdue, .thread = id_});
 }
 inline std::uint64_t thread_record::overdue_at() const noexcept { return wait_limit{by_.longest_wait_}.deadline(); }
 

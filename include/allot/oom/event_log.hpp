@@ -1,4 +1,4 @@
-// The log of an arbiter: each call of its machine with its sizes, and each change that followed, in one order.
+// The log of an arbiter: each command with its sizes, and each change that followed, in one order.
 //
 //     allot::oom::event_log events{100'000};
 //     allot::oom::arbiter tasks{{}, events.sink()};
@@ -7,14 +7,14 @@
 //     alone
 //
 // It keeps the first `most` entries, and counts the others. An entry as a line of text:
-//     12 step failed thread 3 on - number 0 bytes 4096 free -
+//     12 failed 0 thread 3 on - number 0 bytes 4096 free -
 //     12 > thread 3 alloc failed blocked
 // Cost: 64 bytes an entry. Threads: the sink is called in the arbiter's lock; read when no thread uses the arbiter.
 #pragma once
 
+#include <allot/account/command.hpp>
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
-#include <allot/oom/command.hpp>
 #include <allot/oom/machine.hpp>
 
 #include <cstddef>
@@ -43,9 +43,7 @@ inline void write(text_writer& out, const log_entry& e) noexcept {
         out.put(text_of(e.became.by)).put(' ').put(text_of(e.became.to));
         return;
     }
-    out.put(text_of(e.what.op));
-    if (e.what.op == operation::step) out.put(' ').put(text_of(static_cast<event>(e.what.detail)));
-    else out.put(' ').number(e.what.detail);
+    out.put(text_of(e.what.what)).put(' ').number(e.what.detail);
     id("thread", e.what.thread, e.what.thread != no_id);
     id("on", e.what.on, e.what.on != no_id);
     out.put(" number ").put(e.what.number < 0 ? "-" : "");
@@ -91,7 +89,7 @@ class event_log {
                 last = e.sequence;
                 changes.clear();
                 seen = 0;
-                apply(m, e.what, [&](const change& c) { changes.push_back(c); });
+                m.apply(e.what, [&](const change& c) { changes.push_back(c); });
                 if (!m.valid()) return i;
             } else if (e.sequence != last || seen == changes.size() || !(changes[seen++] == e.became)) {
                 return i;
@@ -107,35 +105,30 @@ class event_log {
         const bool has_thread = is_used(m.threads(), c.thread), has_task = is_used(m.tasks(), c.on);
         const bool has_resource = is_used(m.resources(), c.on);
         const bool is_kind = c.detail <= static_cast<std::uint8_t>(memory_kind::device);
-        switch (c.op) {
-        case operation::add_task:
-        case operation::add_resource: return true;
-        case operation::freed: return is_kind;
-        case operation::add_thread: return has_task && c.detail <= static_cast<std::uint8_t>(thread_kind::shuffle);
-        case operation::end_task: return has_task;
-        case operation::work_on:
-        case operation::finish: return has_thread && has_task;
-        case operation::let_go:
-        case operation::end_resource: return has_resource;
-        case operation::hold: return has_resource && is_used(m.tasks(), static_cast<std::uint64_t>(c.number));
-        case operation::step: return has_thread && c.detail < events;
-        case operation::announce: return has_thread && is_kind;
-        case operation::wait:
+        switch (c.what) {
+        case event::task_begun:
+        case event::resource_begun: return true;
+        case event::refunded: return is_kind;
+        case event::started: return has_task && c.detail <= static_cast<std::uint8_t>(thread_kind::shuffle);
+        case event::task_ended: return has_task;
+        case event::removed: return has_thread || (c.thread == no_id && has_task);
+        case event::joined:
+        case event::left: return has_thread && has_task;
+        case event::let_go:
+        case event::resource_ended: return has_resource;
+        case event::held: return has_resource && is_used(m.tasks(), static_cast<std::uint64_t>(c.number));
+        case event::announced:
+        case event::never_fits: return has_thread && is_kind;
+        case event::waits:
             return has_thread && c.detail <= static_cast<std::uint8_t>(waits_for::resource) &&
                    (c.detail != static_cast<std::uint8_t>(waits_for::resource) || has_resource) &&
                    (c.detail != static_cast<std::uint8_t>(waits_for::task) || has_task);
-        case operation::leave_scope: return has_thread && m[c.thread].scopes != 0;
-        case operation::bar: return has_thread && (c.detail != 0 || m[c.thread].barred != 0);
-        case operation::fail:
+        case event::scope_ended: return has_thread && m[c.thread].scopes != 0;
+        case event::barred: return has_thread && (c.detail != 0 || m[c.thread].barred != 0);
+        case event::failed:
             return has_thread && (c.detail == 0 || (m[c.thread].task != no_id && m[c.thread].others.empty()));
-        case operation::forget_thread:
-        case operation::cover:
-        case operation::enter_scope:
-        case operation::overdue:
-        case operation::never_fits:
-        case operation::take_refusal: return has_thread;
+        default: return has_thread && static_cast<std::size_t>(c.what) < all_events;
         }
-        return false;
     }
     void add(const log_entry& e) noexcept {
         if (entries_.size() == most_) ++dropped_;

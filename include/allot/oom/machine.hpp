@@ -17,6 +17,7 @@
 // scope's end are new.
 #pragma once
 
+#include <allot/account/command.hpp>
 #include <allot/config.hpp>
 #include <allot/oom/rules.hpp>
 #include <allot/oom/situation.hpp>
@@ -48,11 +49,58 @@ class machine : public situation {
 
     explicit machine(const oom::rules& r = {}) noexcept : situation(r) {}
 
+    /// Applies a command. One that does not fit the state of its thread changes nothing. `sink(change)` is called for
+    /// each thread that changes, in order.
+    /// Returns: the id of what began; else 1, or 0 if the event is wrong in this state.
+    template <class Sink> std::uint32_t apply(const command& c, Sink sink) {
+        const auto kind = static_cast<memory_kind>(c.detail);
+        const bool now = c.detail != 0;
+        switch (c.what) {
+        case event::started: return start(static_cast<thread_kind>(c.detail), c.on, sink);
+        case event::announced: return announce(c.thread, kind, c.bytes, sink);
+        case event::failed: return fail(c.thread, now, sink);
+        case event::ended: return end_thread(c.thread, sink), 1;
+        case event::removed:
+            if (c.thread == no_id) return remove_task(c.on, sink), 1;
+            return step(c.thread, c.what, sink);
+        case event::granted:
+        case event::given_up:
+        case event::thrown:
+        case event::ready:
+        case event::freed:
+        case event::may_fit:
+        case event::woken:
+        case event::tries_alone:
+        case event::rolled_back:
+        case event::split:
+        case event::refused: return step(c.thread, c.what, sink);
+        case event::requested:
+        case event::injected: return 1; // for the log, and who counts
+        case event::never_fits: return never_fits(c.thread, kind, c.bytes, sink);
+        case event::overdue: return overdue(c.thread, sink);
+        case event::scope_begun: return enter_scope(c.thread, now), 1;
+        case event::scope_ended: return leave_scope(c.thread, now, c.free, sink), 1;
+        case event::barred: return bar(c.thread, now), 1;
+        case event::waits: return wait(c.thread, static_cast<waits_for>(c.detail), c.on, sink), 1;
+        case event::covered: return cover(c.thread, now, sink), 1;
+        case event::joined: return work_on(c.thread, c.on), 1;
+        case event::left: return finish(c.thread, c.on, sink), 1;
+        case event::task_begun: return add_task({c.number, c.free});
+        case event::task_ended: return end_task(c.on, sink), 1;
+        case event::resource_begun: return add_resource();
+        case event::resource_ended: return end_resource(c.on), 1;
+        case event::held: return hold(c.on, static_cast<task_id>(c.number), true, sink), 1;
+        case event::let_go: return hold(c.on, static_cast<task_id>(c.number), false, sink), 1;
+        case event::refunded: return freed(kind, c.free, sink), 1;
+        }
+        return 0;
+    }
+
     // ---- tasks, threads, resources ----------------------------------------------------------------------------
 
     task_id add_task(priority place) {
         const task_id id = free_id(tasks_);
-        tasks_[id] = {true, place};
+        tasks_[id] = {.used = true, .place = place};
         return id;
     }
     /// The task has no threads. Its memory has been returned: this is progress for all others.
@@ -76,7 +124,24 @@ class machine : public situation {
         note_others(id);
         return id;
     }
-    void forget_thread(thread_id id) noexcept { threads_[id].used = false; }
+    /// The same for a task that may be removed: then its thread is at once, if it is dedicated.
+    template <class Sink> thread_id start(thread_kind kind, task_id first, Sink sink) {
+        const thread_id id = add_thread(kind, first);
+        if (tasks_[first].removed && kind == thread_kind::dedicated) step(id, event::removed, sink);
+        return id;
+    }
+    /// Its id is free then.
+    template <class Sink> void end_thread(thread_id id, Sink sink) {
+        step(id, event::ended, sink);
+        threads_[id].used = false;
+    }
+    /// Also its threads that begin later are removed.
+    template <class Sink> void remove_task(task_id id, Sink sink) {
+        tasks_[id].removed = true;
+        for (thread_id t = 0; t != threads_.size(); ++t)
+            if (threads_[t].used && threads_[t].kind == thread_kind::dedicated && threads_[t].task == id)
+                step(t, event::removed, sink);
+    }
     /// `now`: the same thread of the program works by another id, for another task, until this is called again.
     template <class Sink> void cover(thread_id id, bool now, Sink sink) {
         threads_[id].covered = now;
@@ -118,7 +183,8 @@ class machine : public situation {
     /// Returns: false if the event is wrong in this state; nothing has changed then.
     template <class Sink> bool step(thread_id id, event by, Sink sink) {
         thread& t = threads_[id];
-        if (!is_legal(t.state, by)) return false;
+        const bool reported = by == event::thrown && std::exchange(t.refused, false);
+        if (!is_legal(t.state, by)) return reported;
         const bool alone = std::exchange(t.alone, t.alone && by == event::announced);
         if (by == event::failed && alone && t.state == thread_state::alloc && is_alone(id, scope_of(t))) {
             alone_mark& mark = t.own ? t.alone_of_own : t.alone_of_all;
@@ -139,8 +205,11 @@ class machine : public situation {
     }
     /// A request begins to be made again: running -> alloc.
     template <class Sink> bool announce(thread_id id, memory_kind kind, std::size_t bytes, Sink sink) {
-        threads_[id].memory = kind;
-        threads_[id].bytes = bytes;
+        thread& t = threads_[id];
+        if (!is_legal(t.state, event::announced)) return false;
+        t.refused = false; // a request before it was
+        t.memory = kind;
+        t.bytes = bytes;
         return step(id, event::announced, sink);
     }
     /// The request was refused again. `own`: by a limit of the thread's task alone, so no other task's end helps it.
@@ -188,20 +257,23 @@ class machine : public situation {
             wake_first_that_fits(free, [kind](const thread& t) { return t.memory == kind; }, sink);
     }
     /// A sleeper has waited as long as it may: it splits its input, or where it did or cannot, its request is refused.
-    template <class Sink> void overdue(thread_id id, Sink sink) {
+    template <class Sink> bool overdue(thread_id id, Sink sink) {
         thread& t = threads_[id];
-        if (t.state != thread_state::blocked && t.state != thread_state::bufn) return;
+        if (t.state != thread_state::blocked && t.state != thread_state::bufn) return false;
         if (!may_be_rolled_back(t) || t.has_split || is_spent(t)) refuse(id, sink);
         else split(id, sink);
+        return true;
     }
-    /// The announced request is larger than its limit: no other's end helps it.
-    template <class Sink> void never_fits(thread_id id, Sink sink) {
-        threads_[id].alone = false;
-        if (!may_be_rolled_back(threads_[id])) refuse(id, sink);
-        else split(id, sink);
+    /// The request is larger than its limit: no other's end helps it, so it is split. Outside a scope nothing is
+    /// decided: it is refused anyway.
+    template <class Sink> bool never_fits(thread_id id, memory_kind kind, std::size_t bytes, Sink sink) {
+        thread& t = threads_[id];
+        if (!may_be_rolled_back(t)) return false;
+        announce(id, kind, bytes, sink);
+        if (t.state != thread_state::alloc && t.state != thread_state::alloc_free) return false;
+        t.alone = false;
+        return split(id, sink), true;
     }
-    /// Takes what the request's end is: true once after its thread was refused.
-    bool take_refusal(thread_id id) noexcept { return std::exchange(threads_[id].refused, false); }
 
   private:
     bool is_spent(const thread& t) const noexcept { return t.attempts >= rules_.most_attempts; }

@@ -66,7 +66,7 @@ class retry_scope {
         }
         ++attempts_;
         here_->begin_attempt();
-        return next == verdict::none ? verdict::removed : next;
+        return next;
     }
     /// The part is finished: this is progress, for which others may be woken.
     void done() noexcept { leave(true); }
@@ -112,7 +112,7 @@ class no_rollback {
 
   private:
     void note(bool now) noexcept {
-        if (here_ != nullptr) here_->by().act({.op = operation::bar, .detail = now, .thread = here_->id()});
+        if (here_ != nullptr) here_->by().post({.what = event::barred, .detail = now, .thread = here_->id()});
     }
     task_thread* const here_ = task_thread::now();
 };

@@ -29,10 +29,10 @@ namespace oom {
 class resource {
   public:
     /// Requires: it outlives its holders and waits; the arbiter outlives it. Throws: std::bad_alloc.
-    explicit resource(arbiter& by) : by_(by), id_(by.act({.op = operation::add_resource})) {}
+    explicit resource(arbiter& by) : by_(by), id_(by.post({.what = event::resource_begun})) {}
     resource(const resource&) = delete;
     resource& operator=(const resource&) = delete;
-    ~resource() { by_.act({.op = operation::end_resource, .on = id_}); }
+    ~resource() { by_.post({.what = event::resource_ended, .on = id_}); }
 
     /// The task of the calling thread holds the resource, from construction to destruction, on any thread.
     class holder {
@@ -41,13 +41,13 @@ class resource {
             if (const task_thread* const here = task_thread::now(r.by_)) task_ = here->task_now();
             if (task_ == no_id) return;
             number_ = r.by_.number_of(task_);
-            r.by_.act({.op = operation::hold, .on = r.id_, .number = task_});
+            r.by_.post({.what = event::held, .on = r.id_, .number = task_});
         }
         holder(const holder&) = delete;
         holder& operator=(const holder&) = delete;
         ~holder() {
             if (task_ != no_id && of_.by_.number_of(task_) == number_)
-                of_.by_.act({.op = operation::let_go, .on = of_.id_, .number = task_});
+                of_.by_.post({.what = event::let_go, .on = of_.id_, .number = task_});
         }
 
       private:
@@ -95,10 +95,10 @@ class scoped_wait {
     void note(const scoped_wait* w) const noexcept {
         if (w != nullptr && w->what_ == waits_for::task && here_->by().number_of(w->on_) != w->task_) w = nullptr;
         const waits_for what = w != nullptr ? w->what_ : waits_for::nothing;
-        here_->by().act({.op = operation::wait,
-                         .detail = static_cast<std::uint8_t>(what),
-                         .thread = here_->id(),
-                         .on = w != nullptr ? w->on_ : no_id});
+        here_->by().post({.what = event::waits,
+                          .detail = static_cast<std::uint8_t>(what),
+                          .thread = here_->id(),
+                          .on = w != nullptr ? w->on_ : no_id});
     }
 
     task_thread* const here_;

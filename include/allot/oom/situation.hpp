@@ -8,6 +8,7 @@
 // Source: the any/all rule is Spark-RAPIDS', 2022.
 #pragma once
 
+#include <allot/account/command.hpp>
 #include <allot/config.hpp>
 #include <allot/core/memory_kind.hpp>
 #include <allot/oom/rules.hpp>
@@ -36,11 +37,6 @@ enum class waits_for : std::uint8_t {
     pool,     // pool threads that work for its task
     resource, // what tasks hold: a semaphore, a buffer of a pool
 };
-
-using task_id = std::uint32_t;
-using thread_id = std::uint32_t;
-using resource_id = std::uint32_t;
-inline constexpr std::uint32_t no_id = UINT32_MAX;
 
 class situation {
   public:
@@ -76,6 +72,7 @@ class situation {
     };
     struct task {
         bool used = false;
+        bool removed = false; // its dedicated threads are
         priority place;
         std::uint64_t epoch = 1; // of the progress of its threads
 
@@ -109,6 +106,22 @@ class situation {
         case waits_for::resource: return !resources_[t.on].holders.empty();
         }
         return false;
+    }
+    /// What becomes of its request.
+    verdict verdict_for(thread_id id) const noexcept {
+        switch (const thread& t = threads_[id]; t.state) {
+        case thread_state::running: return t.refused ? verdict::refused : verdict::try_again;
+        case thread_state::alloc:
+        case thread_state::alloc_free: return verdict::try_again;
+        case thread_state::bufn_throw:
+        case thread_state::bufn_wait: return verdict::roll_back;
+        case thread_state::split_throw: return verdict::split;
+        case thread_state::unknown: // the removal has been thrown before
+        case thread_state::remove_throw: return verdict::removed;
+        case thread_state::blocked:
+        case thread_state::bufn: break;
+        }
+        return verdict::sleep;
     }
     /// Whether a request of the thread may end by a rollback or a split.
     static bool may_be_rolled_back(const thread& t) noexcept { return t.scopes != 0 && t.barred == 0; }

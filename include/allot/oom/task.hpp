@@ -7,6 +7,7 @@
 // report tasks and tokens that end too early, in another order than they began, or on another thread.
 #pragma once
 
+#include <allot/account/command.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/oom/arbiter.hpp>
@@ -32,7 +33,7 @@ class task {
         const allot::detail::lock_guard hold(by.lock_);
         const std::uint64_t order = ++by.tasks_so_far_;
         if (by.tasks_.size() == by.machine_.tasks().size()) by.tasks_.emplace_back();
-        id_ = by.call({.op = operation::add_task, .number = number, .free = order});
+        id_ = by.call({.what = event::task_begun, .number = number, .free = order});
         by.tasks_[id_] = {name, memory, {}, order};
     }
     task(const task&) = delete;
@@ -46,7 +47,7 @@ class task {
             const allot::detail::lock_guard hold(by_.lock_);
             if constexpr (ALLOT_CHECKED != 0) check_no_thread();
             by_.ended_ += last;
-            by_.call({.op = operation::end_task, .on = id_});
+            by_.call({.what = event::task_ended, .on = id_});
             by_.tasks_[id_] = {}; // the name and the account may end
         }
         by_.deliver();
@@ -54,17 +55,7 @@ class task {
 
     /// Aborts the task, from any thread: waits of its threads end, and their next requests that are refused throw
     /// task_removed; so do those of threads that begin later. Pool threads go on with other tasks.
-    void remove() noexcept {
-        {
-            const allot::detail::lock_guard hold(by_.lock_);
-            removed_ = true;
-            const auto& threads = by_.machine_.threads();
-            for (thread_id t = 0; t != threads.size(); ++t)
-                if (threads[t].used && threads[t].kind == thread_kind::dedicated && threads[t].task == id_)
-                    by_.step(t, event::removed);
-        }
-        by_.deliver();
-    }
+    void remove() noexcept { by_.post({.what = event::removed, .on = id_}); }
     task_stats stats() const noexcept {
         task_stats now;
         {
@@ -94,7 +85,6 @@ class task {
     arbiter& by_;
     task_id id_ = no_id;
     const account* const memory_;
-    bool removed_ = false; // requires the arbiter's lock
 };
 
 /// The calling thread works for a task, from construction to destruction. Tokens of one thread are nested: the last
@@ -106,14 +96,13 @@ class task_thread {
         const allot::detail::lock_guard hold(by_.lock_);
         const std::size_t ids = by_.machine_.threads().size();
         if (by_.threads_.size() == ids) by_.threads_.emplace_back(by_, static_cast<thread_id>(ids));
-        id_ = by_.call({.op = operation::add_thread, .detail = static_cast<std::uint8_t>(kind), .on = of.id()});
+        id_ = by_.call({.what = event::started, .detail = static_cast<std::uint8_t>(kind), .on = of.id()});
         record_ = &by_.threads_[id_]; // it stays there
         detail::thread_record& r = *record_;
         r.number = ++by_.threads_so_far_;
         r.slept_at = r.attempt_at = r.slept_in_attempt = 0;
         r.to_signal = false;
         r.injected = charge_outcome::fits;
-        if (of.removed_ && kind == thread_kind::dedicated) by_.step(id_, event::removed);
         cover_outer(true);
         allot::detail::of_this_thread.token = this;
     }
@@ -125,8 +114,7 @@ class task_thread {
             const allot::detail::lock_guard hold(by_.lock_);
             leave_thread();
             if constexpr (ALLOT_CHECKED != 0) check_no_scope();
-            if (by_.state_of(id_) != thread_state::unknown) by_.step(id_, event::ended);
-            by_.call({.op = operation::forget_thread, .thread = id_});
+            by_.call({.what = event::ended, .thread = id_});
             cover_outer(false);
         }
         by_.deliver();
@@ -135,10 +123,10 @@ class task_thread {
     /// For threads of a pool: the thread works for this task too, or no longer. A task of another arbiter is ignored,
     /// and reported in checked builds. Throws: std::bad_alloc.
     void begin(const task& more) {
-        if (is_own(more)) by_.act({.op = operation::work_on, .thread = id_, .on = more.id()});
+        if (is_own(more)) by_.post({.what = event::joined, .thread = id_, .on = more.id()});
     }
     void end(const task& done) noexcept {
-        if (is_own(done)) by_.act({.op = operation::finish, .thread = id_, .on = done.id()});
+        if (is_own(done)) by_.post({.what = event::left, .thread = id_, .on = done.id()});
     }
 
     thread_state state() const noexcept {
@@ -184,11 +172,11 @@ class task_thread {
             by_.refused_since_gathered_.load(std::memory_order_relaxed) && !is_in_scope() && gather_if_alone();
         const allot::detail::lock_guard hold(by_.lock_);
         const bool whole = std::exchange(by_.is_unused_, false) || gathered;
-        by_.call({.op = operation::enter_scope, .detail = whole, .thread = id_});
+        by_.call({.what = event::scope_begun, .detail = whole, .thread = id_});
         if (by_.machine_[id_].scopes == 1) note_attempt();
     }
     void leave_scope(bool done, std::size_t free) noexcept {
-        by_.act({.op = operation::leave_scope, .detail = done, .thread = id_, .free = free});
+        by_.post({.what = event::scope_ended, .detail = done, .thread = id_, .free = free});
     }
     // What the last attempt took is free.
     void begin_attempt() noexcept {
@@ -200,7 +188,7 @@ class task_thread {
     /// smaller input.
     verdict wait_until_ready() noexcept {
         const verdict v = record_->wait_until_ready();
-        if (v > verdict::try_again) record_->accept();
+        if (v > verdict::try_again) record_->post({.what = event::thrown});
         return v;
     }
 
@@ -249,7 +237,7 @@ class task_thread {
     void cover_outer(bool now) noexcept {
         const task_thread* outer = outer_;
         while (outer != nullptr && &outer->by_ != &by_) outer = outer->outer_;
-        if (outer != nullptr) by_.call({.op = operation::cover, .detail = now, .thread = outer->id_});
+        if (outer != nullptr) by_.call({.what = event::covered, .detail = now, .thread = outer->id_});
     }
 
     arbiter& by_;

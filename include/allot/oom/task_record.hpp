@@ -50,28 +50,17 @@ struct task_record {
     std::uint64_t number = 0; // of all tasks of the arbiter, from 1
 };
 
-// A thread: the accounts call it while its request waits.
+// A thread: the accounts post its events while its request waits.
 class thread_record final : public allot::detail::judged_thread {
   public:
     thread_record(arbiter& by, thread_id id) noexcept : by_(by), id_(id) {}
 
-    verdict begin(bool first) noexcept override;
-    charge_outcome take_injected() noexcept override;
-    verdict announce(memory_kind kind, std::size_t bytes) noexcept override;
-    verdict never_fits(memory_kind kind, std::size_t bytes) noexcept override;
-    void granted() noexcept override;
-    void give_up() noexcept override;
-    verdict look() noexcept override;
-    void accept() noexcept override;
+    verdict post(command what) noexcept override;
+    verdict post_in_lock(command what) noexcept override;
+    verdict look() const noexcept override;
     bool goes_before(const judged_thread& other) const noexcept override;
-    bool may_try() noexcept override;
     const account* memory_of_task() const noexcept override;
-    void fails(bool own) noexcept override;
-    void overdue() noexcept override;
     std::uint64_t overdue_at() const noexcept override;
-
-    // Sleeps while it is rolled back.
-    verdict wait_until_ready() noexcept;
 
     arbiter& by() const noexcept { return by_; }
     thread_id id() const noexcept { return id_; }
@@ -81,7 +70,6 @@ class thread_record final : public allot::detail::judged_thread {
     std::uint64_t attempt_at = 0; // its attempt began
     std::uint64_t slept_in_attempt = 0;
     bool to_signal = false;
-    charge_outcome injected = charge_outcome::fits; // its next request fails so
 
   private:
     arbiter& by_;

@@ -1,6 +1,6 @@
-// The states of a thread that requests memory, and the events that change them.
+// The states of a thread that requests memory.
 //
-// Cost: 1 byte each. Threads: values.
+// Cost: 1 byte. Threads: values.
 // Source: Spark-RAPIDS' SparkResourceAdaptor, 2022, whose names these are.
 #pragma once
 
@@ -27,41 +27,11 @@ enum class thread_state : std::uint8_t {
 };
 inline constexpr std::size_t thread_states = 10;
 
-enum class event : std::uint8_t {
-    // from the thread
-    started,   // it works for a task from now on
-    announced, // its request was refused, and will be made again
-    granted,   // the request was, at last
-    failed,    // the request was refused again
-    given_up,  // the request ends without memory: by its deadline, a cancellation, or since it can never fit
-    thrown,    // the error has been thrown
-    ready,     // it has freed what it can
-    ended,     // it works for no task any more
-    // from others
-    freed,   // memory may have become free
-    may_fit, // the request may fit now
-    removed, // its task is aborted
-    // decided by the machine
-    woken,       // others have made progress
-    tries_alone, // it may try once more while all others are rolled back
-    rolled_back,
-    split,
-    refused, // it can be neither rolled back nor split
-};
-inline constexpr std::size_t events = 16;
-
 constexpr std::string_view text_of(thread_state s) noexcept {
     constexpr std::string_view texts[] = {"unknown",    "running",   "alloc", "alloc_free",  "blocked",
                                           "bufn_throw", "bufn_wait", "bufn",  "split_throw", "remove_throw"};
     static_assert(std::size(texts) == thread_states);
     return texts[static_cast<std::size_t>(s)];
-}
-constexpr std::string_view text_of(event e) noexcept {
-    constexpr std::string_view texts[] = {"started",     "announced",   "granted", "failed",  "given_up", "thrown",
-                                          "ready",       "ended",       "freed",   "may_fit", "removed",  "woken",
-                                          "tries_alone", "rolled_back", "split",   "refused"};
-    static_assert(std::size(texts) == events);
-    return texts[static_cast<std::size_t>(e)];
 }
 
 } // namespace oom

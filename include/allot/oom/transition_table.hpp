@@ -6,6 +6,7 @@
 // refusal here, not at each request.
 #pragma once
 
+#include <allot/account/command.hpp>
 #include <allot/config.hpp>
 #include <allot/oom/thread_state.hpp>
 
@@ -32,6 +33,8 @@ inline constexpr auto transitions = [] {
         {alloc_free, freed, alloc_free},
         {alloc, granted, running},
         {alloc_free, granted, running},
+        {alloc, may_fit, running}, // before it was said that it failed
+        {alloc_free, may_fit, running},
         {alloc_free, failed, running}, // it is announced and made again at once
         {alloc, failed, blocked},
         {alloc, given_up, running},

@@ -119,7 +119,7 @@ TEST_CASE("a deadlock across host and device memory is resolved", "[oom]") {
     CHECK(all.tasks.stats().splits == 0);
     bool host = false, device = false;
     for (const log_entry& e : all.events.entries())
-        if (!e.is_change && e.what.op == operation::announce) (e.what.detail == 0 ? host : device) = true;
+        if (!e.is_change && e.what.what == event::announced) (e.what.detail == 0 ? host : device) = true;
     CHECK((host && device));
 }
 

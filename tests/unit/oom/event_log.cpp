@@ -107,7 +107,7 @@ TEST_CASE("each entry that was altered, moved or lost is found", "[oom]") {
         } else {
             if (all[i].what.thread != no_id) CHECK(altered(i, [](log_entry& e) { e.what.thread = 1000; }) == i);
             if (all[i].what.on != no_id) CHECK(altered(i, [](log_entry& e) { e.what.on = 1000; }) == i);
-            CHECK(altered(i, [](log_entry& e) { e.what.op = operation{99}; }) == i);
+            CHECK(altered(i, [](log_entry& e) { e.what.what = event{99}; }) == i);
         }
         if (i + 1 == all.size()) break;
         std::vector<log_entry> lost = all, swapped = all;
@@ -121,40 +121,37 @@ TEST_CASE("each entry that was altered, moved or lost is found", "[oom]") {
 TEST_CASE("values that no arbiter writes are found, not used", "[oom]") {
     const auto check = [](command last) {
         std::vector<log_entry> all;
-        for (const command& c : {command{.op = operation::add_task}, command{.op = operation::add_thread, .on = 0},
-                                 command{.op = operation::add_resource}, last})
+        for (const command& c : {command{.what = event::task_begun}, command{.what = event::started, .on = 0},
+                                 command{.what = event::resource_begun}, last})
             all.push_back({.sequence = all.size() + 1, .is_change = false, .what = c, .became = {}});
         return event_log::replay(all, {});
     };
-    CHECK(check({.op = operation::enter_scope, .thread = 0}) == event_log::consistent);
-    CHECK(check({.op = operation::step, .detail = 16, .thread = 0}) == 3);
-    CHECK(check({.op = operation::add_thread, .detail = 3, .on = 0}) == 3);
-    CHECK(check({.op = operation::announce, .detail = 2, .thread = 0}) == 3);
-    CHECK(check({.op = operation::freed, .detail = 2}) == 3);
-    CHECK(check({.op = operation::wait, .detail = 5, .thread = 0, .on = 0}) == 3);
+    CHECK(check({.what = event::scope_begun, .thread = 0}) == event_log::consistent);
+    CHECK(check({.what = event{34}, .thread = 0}) == 3);
+    CHECK(check({.what = event::started, .detail = 3, .on = 0}) == 3);
+    CHECK(check({.what = event::announced, .detail = 2, .thread = 0}) == 3);
+    CHECK(check({.what = event::refunded, .detail = 2}) == 3);
+    CHECK(check({.what = event::waits, .detail = 5, .thread = 0, .on = 0}) == 3);
     CHECK(
-        check(
-            {.op = operation::wait, .detail = static_cast<std::uint8_t>(waits_for::resource), .thread = 0, .on = 7}) ==
+        check({.what = event::waits, .detail = static_cast<std::uint8_t>(waits_for::resource), .thread = 0, .on = 7}) ==
         3);
-    CHECK(check({.op = operation::wait, .detail = static_cast<std::uint8_t>(waits_for::task), .thread = 0, .on = 7}) ==
+    CHECK(check({.what = event::waits, .detail = static_cast<std::uint8_t>(waits_for::task), .thread = 0, .on = 7}) ==
           3);
-    CHECK(check({.op = operation::hold, .on = 0, .number = 9}) == 3);
-    CHECK(check({.op = operation::leave_scope, .detail = 1, .thread = 0}) == 3); // it is in none
-    CHECK(check({.op = operation::end_task, .on = 0}) == 3);                     // a thread works for it
-    CHECK(check({.op = operation{77}}) == 3);
-    CHECK(check({.op = operation::end_resource, .on = 3}) == 3);
+    CHECK(check({.what = event::held, .on = 0, .number = 9}) == 3);
+    CHECK(check({.what = event::scope_ended, .detail = 1, .thread = 0}) == 3); // it is in none
+    CHECK(check({.what = event::task_ended, .on = 0}) == 3);                   // a thread works for it
+    CHECK(check({.what = event{77}}) == 3);
+    CHECK(check({.what = event::resource_ended, .on = 3}) == 3);
 }
 
 TEST_CASE("an entry as text", "[oom]") {
-    log_entry e{.sequence = 12,
-                .is_change = false,
-                .what = {.op = operation::step, .detail = static_cast<std::uint8_t>(event::failed), .thread = 3},
-                .became = {}};
-    CHECK(text(e) == "12 step failed thread 3 on - number 0 bytes 0 free 0");
-    e.what = {.op = operation::announce, .detail = 1, .thread = 3, .bytes = 4096, .free = SIZE_MAX};
-    CHECK(text(e) == "12 announce 1 thread 3 on - number 0 bytes 4096 free -");
-    e.what = {.op = operation::add_task, .number = INT64_MIN};
-    CHECK(text(e) == "12 add_task 0 thread - on - number -9223372036854775808 bytes 0 free 0");
+    log_entry e{
+        .sequence = 12, .is_change = false, .what = {.what = event::failed, .detail = 1, .thread = 3}, .became = {}};
+    CHECK(text(e) == "12 failed 1 thread 3 on - number 0 bytes 0 free 0");
+    e.what = {.what = event::announced, .detail = 1, .thread = 3, .bytes = 4096, .free = SIZE_MAX};
+    CHECK(text(e) == "12 announced 1 thread 3 on - number 0 bytes 4096 free -");
+    e.what = {.what = event::task_begun, .number = INT64_MIN};
+    CHECK(text(e) == "12 task_begun 0 thread - on - number -9223372036854775808 bytes 0 free 0");
     e = {.sequence = 13,
          .is_change = true,
          .what = {},

@@ -75,8 +75,7 @@ struct tasks_of {
     std::string overdue(thread_id t) { return all.overdue(t, sink()), decided(); }
     std::string ends(thread_id t) { // and its task
         const task_id of = all[t].task;
-        if (all[t].state != unknown) all.step(t, event::ended, sink());
-        all.forget_thread(t);
+        all.end_thread(t, sink());
         all.end_task(of, sink());
         return decided();
     }
@@ -374,8 +373,9 @@ TEST_CASE("B12: a victim is in a retry scope, where one is; else the last reques
     CHECK(all.sleeps(0) == "1 tries_alone");
     CHECK(all.fails(outside) == "1 refused");
     CHECK(all[outside] == running);
-    CHECK(all.all.take_refusal(outside));
-    CHECK_FALSE(all.all.take_refusal(outside)); // once
+    CHECK(all.all.verdict_for(outside) == allot::verdict::refused);
+    CHECK(all.all.step(outside, event::thrown, all.sink()));
+    CHECK_FALSE(all.all.step(outside, event::thrown, all.sink())); // once
 
     tasks_of none;
     for (int i = 0; i != 2; ++i) none.add_thread(none.add_task(), thread_kind::dedicated, false);
@@ -390,7 +390,7 @@ TEST_CASE("a thread that is barred is no victim, and is refused where it is the 
     CHECK(all.fails(1) == "0 rolled_back"); // though it goes first
     CHECK(all.sleeps(0) == "1 tries_alone");
     CHECK(all.fails(1) == "1 refused");
-    CHECK(all.all.take_refusal(1));
+    CHECK(all.all.step(1, event::thrown, all.sink()));
     all.all.bar(1, false);
     CHECK(all.fails(1) == "1 tries_alone");
     CHECK(all.fails(1) == "1 rolled_back");
@@ -404,7 +404,7 @@ TEST_CASE("the budget of attempts ends a request, and is counted anew after a pa
     all.step(0, event::thrown);
     CHECK(all.fails(0) == "0 tries_alone");
     CHECK(all.fails(0) == "0 refused");
-    CHECK(all.all.take_refusal(0));
+    CHECK(all.all.step(0, event::thrown, all.sink()));
     // B4: of the thread's life, they are many.
     for (int i = 0; i != 10; ++i) {
         all.finishes(0);
@@ -431,7 +431,7 @@ TEST_CASE("a wait that is overdue splits, then is refused", "[oom]") {
     all.step(0, event::thrown);
     all.fails(0);
     CHECK(all.overdue(0) == "0 refused");
-    CHECK(all.all.take_refusal(0));
+    CHECK(all.all.step(0, event::thrown, all.sink()));
     all.finishes(0);
     all.fails(0);
     CHECK(all.overdue(0) == "0 split"); // after progress it may split again
@@ -449,22 +449,22 @@ TEST_CASE("a wait that is overdue splits, then is refused", "[oom]") {
     CHECK(back.overdue(1) == "1 refused"); // rolled back, and its budget is spent
 }
 
-TEST_CASE("a request that can never fit is split or refused, also while it tries alone", "[oom]") {
+TEST_CASE("a request that can never fit is split, also while it tries alone", "[oom]") {
     tasks_of all{1};
     all.all.announce(0, memory_kind::host, 9, all.sink());
-    all.all.never_fits(0, all.sink());
+    all.all.never_fits(0, memory_kind::host, 9, all.sink());
     CHECK(all.decided() == "0 split");
     all.step(0, event::thrown);
     CHECK(all.fails(0) == "0 tries_alone");
     all.all.announce(0, memory_kind::host, 9, all.sink());
-    all.all.never_fits(0, all.sink());
+    all.all.never_fits(0, memory_kind::host, 9, all.sink());
     CHECK(all.decided() == "0 split");
     CHECK_FALSE(all.all[0].alone);
     all.step(0, event::thrown);
     const thread_id outside = all.add_thread(all.tasks[0], thread_kind::dedicated, false);
     all.all.announce(outside, memory_kind::host, 9, all.sink());
-    all.all.never_fits(outside, all.sink());
-    CHECK(all.decided() == "1 refused");
+    CHECK_FALSE(all.all.never_fits(outside, memory_kind::host, 9, all.sink())); // its limit refuses it
+    CHECK(all.decided() == "");
 }
 
 TEST_CASE("the end of a task wakes all that are rolled back, if none waits", "[oom]") {

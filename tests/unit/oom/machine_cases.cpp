@@ -31,8 +31,7 @@ TEST_CASE("a request that can never fit ends the attempt alone", "[oom]") {
     m.announce(a, allot::memory_kind::host, 10, ignore);
     m.step(a, event::failed, ignore);
     REQUIRE(m[a].alone);
-    m.announce(a, allot::memory_kind::host, 1000, ignore); // another request: that one was granted
-    m.never_fits(a, ignore);
+    m.never_fits(a, allot::memory_kind::host, 1000, ignore); // another request: that one was granted
     CHECK(m[a].state == thread_state::split_throw);
     CHECK(m.valid());
 }

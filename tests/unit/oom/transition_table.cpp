@@ -4,6 +4,7 @@
 #include <allot/oom/machine.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +24,8 @@ constexpr std::string_view grid[thread_states] = {
     //  r o n l e o d e | e . o | e e l i u
     /* unknown      */ "R. . . . . . . . . . . . . . .",
     /* running      */ ". A . . . . R U . . X . . . . .",
-    /* alloc        */ ". . R B R . . U F . X . . T S R",
-    /* alloc_free   */ ". . R R R . . U F . X . . . S R",
+    /* alloc        */ ". . R B R . . U F R X . . T S R",
+    /* alloc_free   */ ". . R R R . . U F R X . . . S R",
     /* blocked      */ ". . . . R . . U . R X . R T S R",
     /* bufn_throw   */ ". . . . . W . U . . X R . . . .",
     /* bufn_wait    */ ". . . . . . N U . . X R . . . .",
@@ -95,8 +96,53 @@ TEST_CASE("each event leads each state to where the grid says, or changes nothin
             CHECK(now.all.valid());
             if (legal) CHECK(now.made == std::vector{change{now.it, from, by, to}});
             else CHECK((now.made.empty() && now.all == before));
+            if (legal || by == event::started || by == event::ended) continue; // these two are of a token
+            command posted{.what = by, .detail = 1, .thread = now.it, .bytes = 7};
+            CHECK(now.all.apply(posted, [](const change&) {}) == 0);
+            CHECK(now.all == before);
         }
     }
+}
+
+TEST_CASE("an event of a request that does not fit the state of its thread changes nothing", "[oom]") {
+    for (std::size_t s = 0; s != thread_states; ++s)
+        for (const event by : {never_fits, overdue}) {
+            const auto from = static_cast<thread_state>(s);
+            const bool sleeps = from == thread_state::blocked || from == thread_state::bufn;
+            const bool tries =
+                from == thread_state::running || from == thread_state::alloc || from == thread_state::alloc_free;
+            situation_of_two now{from};
+            machine before = now.all;
+            CAPTURE(text_of(from), text_of(by));
+            const bool done =
+                now.all.apply({.what = by, .detail = 1, .thread = now.it, .bytes = 7}, [](const change&) {}) != 0;
+            CHECK(done == (by == overdue ? sleeps : tries));
+            CHECK((now.all == before) == !done);
+            if (by == overdue) continue;
+            now.all = before;
+            now.all.leave_scope(now.it, false, 0, [](const change&) {});
+            before = now.all;
+            CHECK(now.all.apply({.what = by, .thread = now.it, .bytes = 7}, [](const change&) {}) == 0); // in no scope
+            CHECK(now.all == before);
+        }
+}
+
+TEST_CASE("threads of a task that is removed are, also those that begin later; pool threads are not", "[oom]") {
+    machine all;
+    const auto post = [&](const command& c) { return all.apply(c, [](const change&) {}); };
+    const task_id t = post({.what = task_begun});
+    const auto begin = [&](thread_kind k) {
+        return post({.what = started, .detail = static_cast<std::uint8_t>(k), .on = t});
+    };
+    const thread_id first = begin(thread_kind::dedicated), of_pool = begin(thread_kind::pool);
+    CHECK(post({.what = removed, .on = t}) == 1);
+    const thread_id later = begin(thread_kind::dedicated), later_of_pool = begin(thread_kind::pool);
+    CHECK(all.verdict_for(first) == allot::verdict::removed);
+    CHECK(all.verdict_for(later) == allot::verdict::removed);
+    CHECK(all.verdict_for(of_pool) == allot::verdict::try_again);
+    CHECK(all.verdict_for(later_of_pool) == allot::verdict::try_again);
+    post({.what = ended, .thread = first});
+    CHECK_FALSE(all[first].used);
 }
 
 TEST_CASE("the table names each transition once, and each state is reached and left", "[oom]") {
