@@ -71,41 +71,6 @@ template <class Set> class row_core {
 
     // ---- rows ---------------------------------------------------------------------------------------------------
 
-    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type, charge_status* why) noexcept {
-        if (void* const row = pop(bytes, type); ALLOT_LIKELY(row != nullptr)) {
-            if (why != nullptr) *why = {};
-            return row;
-        }
-        return try_allocate_slow(bytes, type, why);
-    }
-    // Fails as the oom policy says. Callers that pass on what this returns need no frame.
-    ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type) {
-        void* row = pop(bytes, type);
-        if (ALLOT_LIKELY(row != nullptr)) return row;
-        row = allocate_slow(bytes, type);
-        if constexpr (policies::oom::raises)
-            if (row == nullptr) __builtin_unreachable(); // so that no caller tests it again
-        return row;
-    }
-    // What find() returns; after a refusal what again() returns, step by step. again() looks into caches first, since a
-    // step may have filled them. flush(): empties the caller's own caches, before all others.
-    template <class Find, class Again, class Flush>
-    ALLOT_ALWAYS_INLINE auto request(memory_request& asked, Find find, Again again, Flush flush) {
-        auto got = find();
-        return ALLOT_LIKELY(static_cast<bool>(got)) ? got : climb(asked, again, flush);
-    }
-    // The same for a request that fails as the oom policy says; under oom::state_machine it waits first.
-    template <class Find, class Again, class Flush>
-    ALLOT_ALWAYS_INLINE auto request_or_fail(memory_request& asked, const char* what, Find find, Again again,
-                                             Flush flush) {
-        auto got = find();
-        if (ALLOT_LIKELY(static_cast<bool>(got))) return got;
-        if constexpr (policies::waits) asked.judged = true;
-        if ((got = climb(asked, again, flush))) return got;
-        if constexpr (policies::waits) ledger_.account().raise_verdict(asked.why);
-        refuse(asked, what);
-        return got;
-    }
     // For a request whose attempts climb by themselves: it only waits between them.
     template <class Again> bool wait_or_fail(memory_request& asked, const char* what, Again again) {
         if (ALLOT_LIKELY(again())) return true;
@@ -117,24 +82,45 @@ template <class Set> class row_core {
         }
         return refuse(asked, what) != nullptr;
     }
-    template <class Again, class Flush> ALLOT_NOINLINE auto climb(memory_request& asked, Again again, Flush flush) {
+    // After a refusal: what find() returns, step by step. It looks into caches first, since a step may have filled
+    // them. flush(): empties the caller's own caches, before all others.
+    template <class Find, class Flush> ALLOT_NOINLINE auto climb(memory_request& asked, Find find, Flush flush) {
         asked.waiting = &heaps().waiting();
         page_steps own{arena(), pages_.in_transit(), [&](unsigned way) noexcept {
                            if (way == 0) flush();
                            return pages_.return_idle(way);
                        }};
         auto level = ledger_.steps(policies::asks ? UINT32_MAX : 0);
-        return detail::climb(asked, own, level, again);
+        return detail::climb(asked, own, level, find);
     }
-    // One attempt: from the caches, else as a first one.
-    void* find_again(memory_request& asked, const row_type& type) noexcept {
-        void* const row = pop(asked.bytes, type);
-        return row != nullptr ? row : find_row(asked, type);
+    // The same for a request that fails as the oom policy says; under oom::state_machine it waits first.
+    template <class Find, class Flush>
+    ALLOT_NOINLINE auto climb_or_fail(memory_request& asked, const char* what, Find find, Flush flush) {
+        if constexpr (policies::waits) asked.judged = true;
+        auto got = climb(asked, find, flush);
+        if (got) return got;
+        if constexpr (policies::waits) ledger_.account().raise_verdict(asked.why);
+        refuse(asked, what);
+        return got;
     }
-    // asked.wait says how long it waits.
-    void* allocate(memory_request& asked, const row_type& type) noexcept {
-        const auto find = [&] { return find_again(asked, type); };
-        return request(asked, find, find, flush_nothing);
+    // A row from a cache, without a call; null: find() may have one.
+    ALLOT_ALWAYS_INLINE void* pop(std::size_t bytes, const row_type& type) noexcept {
+        if constexpr (policies::per_thread) {
+            thread_bins<Set>* mine = nullptr;
+            return ALLOT_LIKELY(threads::is_last(key_, mine)) ? mine->pop(*this, bytes, type) : nullptr;
+        } else {
+            const std::uint32_t number = recent_type_number(type), index = buckets_.direct_index(bytes, type.align);
+            if (ALLOT_UNLIKELY(index == heap_config::no_index || !is_plain(type, number))) return nullptr;
+            auto* const heap = buckets_.find(index);
+            return ALLOT_LIKELY(heap != nullptr) ? start(heap->pop_cached(), number, bytes, type) : nullptr;
+        }
+    }
+    // One attempt where pop() found none; from the caches too.
+    ALLOT_ALWAYS_INLINE void* find(memory_request& asked, const row_type& type) noexcept {
+        if constexpr (policies::per_thread)
+            if (thread_bins<Set>* const mine = threads_ != nullptr ? threads_->here() : nullptr)
+                return mine->try_allocate_slow(asked, type);
+        return try_allocate_shared(asked, type, type_number(type));
     }
     // Through the heaps' shared caches, not the calling thread's.
     ALLOT_ALWAYS_INLINE void* try_allocate_shared(memory_request& asked, const row_type& type,
@@ -373,39 +359,6 @@ template <class Set> class row_core {
         heaps().set_thread_caches(how, threads_);
     }
     thread_bins<Set>* known_thread() noexcept { return threads_ != nullptr ? threads_->known() : nullptr; }
-    // A row from a cache, without a call; null: try_allocate_slow() may have one.
-    ALLOT_ALWAYS_INLINE void* pop(std::size_t bytes, const row_type& type) noexcept {
-        if constexpr (policies::per_thread) {
-            thread_bins<Set>* mine = nullptr;
-            return ALLOT_LIKELY(threads::is_last(key_, mine)) ? mine->pop(*this, bytes, type) : nullptr;
-        } else {
-            const std::uint32_t number = recent_type_number(type), index = buckets_.direct_index(bytes, type.align);
-            if (ALLOT_UNLIKELY(index == heap_config::no_index || !is_plain(type, number))) return nullptr;
-            auto* const heap = buckets_.find(index);
-            return ALLOT_LIKELY(heap != nullptr) ? start(heap->pop_cached(), number, bytes, type) : nullptr;
-        }
-    }
-    // Where pop() found none.
-    ALLOT_ALWAYS_INLINE void* find_row(memory_request& asked, const row_type& type) noexcept {
-        if constexpr (policies::per_thread)
-            if (thread_bins<Set>* const mine = threads_ != nullptr ? threads_->here() : nullptr)
-                return mine->try_allocate_slow(asked, type);
-        return try_allocate_shared(asked, type, type_number(type));
-    }
-    static void flush_nothing() noexcept {} // the caches of threads are emptied together
-    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, charge_status* why) noexcept {
-        memory_request asked{bytes};
-        void* const row = request(
-            asked, [&] { return find_row(asked, type); }, [&] { return find_again(asked, type); }, flush_nothing);
-        asked.report(why, row != nullptr);
-        return row;
-    }
-    ALLOT_NOINLINE void* allocate_slow(std::size_t bytes, const row_type& type) {
-        memory_request asked{bytes};
-        return request_or_fail(
-            asked, type.name, [&] { return find_row(asked, type); }, [&] { return find_again(asked, type); },
-            flush_nothing);
-    }
     // For a thread that did not use this manager last. One that only releases has no caches.
     ALLOT_NOINLINE void release_elsewhere(const void* row) noexcept {
         if (ALLOT_LIKELY(!threads::any_known())) release_shared(row);

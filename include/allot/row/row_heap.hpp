@@ -8,11 +8,8 @@
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
-#include <allot/row/make_row.hpp>
-#include <allot/row/row_access.hpp>
-#include <allot/row/row_failure.hpp>
+#include <allot/row/row_calls.hpp>
 #include <allot/row/row_policies.hpp>
-#include <allot/row/row_ptr.hpp>
 #include <allot/row/row_sampler.hpp>
 #include <allot/row/thread_check.hpp>
 
@@ -27,7 +24,8 @@ namespace allot::inline ALLOT_ABI {
 /// One thread's handle of a heap of rows of one size, from row_heap::local(). Takes up to `Batch` slots at once, fewer
 /// when they are large. Requires: destroyed before the manager; used by one thread, others are reported in checked
 /// builds.
-template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
+template <class Set, class Heap, std::size_t Batch = 32>
+class local_row_heap : public row_calls<local_row_heap<Set, Heap, Batch>, Heap> {
     using policies = Heap;
     using rows = typename policies::rows;
     using heap_type = typename rows::heap;
@@ -41,41 +39,34 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     local_row_heap& operator=(const local_row_heap&) = delete;
     ~local_row_heap() { heap_.leave(cache_); }
 
-    /// As row_manager::try_allocate, for a row of the heap's size and type.
-    ALLOT_ALWAYS_INLINE void* try_allocate(charge_status* why = nullptr) noexcept {
-        if (void* const row = pop(); ALLOT_LIKELY(row != nullptr)) {
-            if (why != nullptr) *why = {};
-            return row;
-        }
-        return try_allocate_slow(why);
+    /// Returns all cached free slots to the heap.
+    void flush() noexcept { heap_.flush(cache_); }
+
+  private:
+    friend row_calls<local_row_heap, Heap>;
+    template <class, class> friend class row_heap; // whose own it may be
+
+    detail::row_core<Set>& core() noexcept { return core_; }
+    detail::arena_bounds bounds() const noexcept { return arena_; }
+    const heap_config& config() const noexcept { return heap_.config(); }
+    const row_type& type() noexcept { return *core_.context().types[type_]; }
+    ALLOT_ALWAYS_INLINE void* pop() noexcept {
+        thread_check_.check_thread(core_.context(), heap_.config().name, heap_.config().type);
+        std::byte* row;
+        return ALLOT_LIKELY(cache_.pop(row)) ? start(row) : nullptr;
     }
-    /// As row_manager::allocate, for a row of the heap's size and type.
-    ALLOT_ALWAYS_INLINE void* allocate() {
-        if (void* const row = pop(); ALLOT_LIKELY(row != nullptr)) return row;
-        return allocate_slow();
+    void* find(detail::memory_request& asked) noexcept {
+        std::byte* row;
+        if (!cache_.pop(row)) row = heap_.refill(cache_, asked);
+        return row != nullptr ? start(row) : nullptr;
     }
-    /// As row_manager::allocate_for, for a row of the heap's size and type.
-    void* allocate_for(const wait_limit& wait, charge_status* why = nullptr) noexcept
-        requires(policies::in_tree)
-    {
-        detail::memory_request asked{heap_.config().row_bytes};
-        asked.wait = &wait;
-        void* const row = request(asked);
-        asked.report(why, row != nullptr);
+    ALLOT_ALWAYS_INLINE void* start(std::byte* row) noexcept {
+        rows::start(policies::one_type, arena_, row, type_);
+        if constexpr (policies::watch::every_nth_row != 0)
+            sampler_.allocated(core_, heap_.config().row_bytes, *core_.context().types[type_]);
         return row;
     }
-    /// As row_heap::make. The row_ptr releases by address; release() of this handle is faster.
-    template <class T, class... Args>
-        requires(policies::counts) && (policies::host_touches_rows)
-    row_ptr<T> make(Args&&... args) {
-        const row_type& type = *core_.context().types[type_];
-        void* const row = core_.template can_hold<T>(heap_.config(), type)
-                              ? allocate()
-                              : core_.template refuse_to_hold<T>(heap_.config(), type);
-        return detail::make_in<T>(row, std::forward<Args>(args)...);
-    }
-    /// As row_manager::release, fastest for rows of this heap.
-    ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
+    ALLOT_ALWAYS_INLINE void release_row(const void* row) noexcept {
         thread_check_.check_thread(core_.context(), heap_.config().name, heap_.config().type);
         const std::size_t in_arena = arena_.offset(row);
         if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.ignore_foreign(row);
@@ -92,48 +83,6 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
             return release_slow(at);
         if (ALLOT_UNLIKELY(!cache_.push(at)))
             if (ALLOT_UNLIKELY(!cache_.push_to_group(at))) push_slow(at);
-    }
-    /// As row_manager::link.
-    ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
-        requires(policies::counts)
-    {
-        core_.link(row, arena_);
-    }
-    /// Returns all cached free slots to the heap.
-    void flush() noexcept { heap_.flush(cache_); }
-
-  private:
-    // A row from the cache, without a call; null: it is empty.
-    ALLOT_ALWAYS_INLINE void* pop() noexcept {
-        thread_check_.check_thread(core_.context(), heap_.config().name, heap_.config().type);
-        std::byte* row;
-        return ALLOT_LIKELY(cache_.pop(row)) ? start(row) : nullptr;
-    }
-    ALLOT_ALWAYS_INLINE void* start(std::byte* row) noexcept {
-        rows::start(policies::one_type, arena_, row, type_);
-        if constexpr (policies::watch::every_nth_row != 0)
-            sampler_.allocated(core_, heap_.config().row_bytes, *core_.context().types[type_]);
-        return row;
-    }
-    void* find(detail::memory_request& asked) noexcept {
-        std::byte* row;
-        if (!cache_.pop(row)) row = heap_.refill(cache_, asked);
-        return row != nullptr ? start(row) : nullptr;
-    }
-    void* request(detail::memory_request& asked) noexcept {
-        const auto again = [&] { return find(asked); };
-        return core_.request(asked, again, again, [&] { flush(); });
-    }
-    ALLOT_NOINLINE void* try_allocate_slow(charge_status* why) noexcept {
-        detail::memory_request asked{heap_.config().row_bytes};
-        void* const row = request(asked);
-        asked.report(why, row != nullptr);
-        return row;
-    }
-    ALLOT_NOINLINE void* allocate_slow() {
-        detail::memory_request asked{heap_.config().row_bytes};
-        const auto again = [&] { return find(asked); };
-        return core_.request_or_fail(asked, heap_.config().name, again, again, [&] { flush(); });
     }
     ALLOT_NOINLINE void push_slow(std::byte* row) noexcept { heap_.push_apart(cache_, row); }
     // For a row of another heap, a shared row, or one with a destructor, seal, or guard.
@@ -157,7 +106,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
 /// assigned to. Rows outlive the handle. A heap without handles returns its pages as they become empty, and serves
 /// another handle after its last row.
 /// Requires: destroyed before the manager.
-template <class Set, class Heap> class row_heap {
+template <class Set, class Heap> class row_heap : public row_calls<row_heap<Set, Heap>, Heap> {
     using policies = Heap;
     using rows = typename policies::rows;
     using heap_type = typename rows::heap;
@@ -186,60 +135,6 @@ template <class Set, class Heap> class row_heap {
     ~row_heap() {
         close();
         if (heap_ != nullptr) core_->template close_handle<policies>(*heap_);
-    }
-
-    /// As row_manager::try_allocate, for a row of the heap's size and type.
-    void* try_allocate(charge_status* why = nullptr) noexcept {
-        if constexpr (blocked)
-            if (ALLOT_LIKELY(local_ != nullptr)) return local_->try_allocate(why);
-        if (void* const row = start(heap_->pop_cached()); ALLOT_LIKELY(row != nullptr)) {
-            if (why != nullptr) *why = {};
-            return row;
-        }
-        return try_allocate_slow(why);
-    }
-    /// As row_manager::allocate, for a row of the heap's size and type.
-    void* allocate() {
-        if constexpr (blocked)
-            if (ALLOT_LIKELY(local_ != nullptr)) return local_->allocate();
-        if (void* const row = start(heap_->pop_cached()); ALLOT_LIKELY(row != nullptr)) return row;
-        return allocate_slow();
-    }
-    /// As row_manager::allocate_for, for a row of the heap's size and type.
-    void* allocate_for(const wait_limit& wait, charge_status* why = nullptr) noexcept
-        requires(policies::in_tree)
-    {
-        if constexpr (blocked)
-            if (ALLOT_LIKELY(local_ != nullptr)) return local_->allocate_for(wait, why);
-        detail::memory_request asked{heap_->config().row_bytes};
-        asked.wait = &wait;
-        void* const row = request(asked);
-        asked.report(why, row != nullptr);
-        return row;
-    }
-    /// As row_manager::release.
-    void release(const void* row) noexcept {
-        if constexpr (blocked)
-            if (ALLOT_LIKELY(local_ != nullptr)) return local_->release(row);
-        core_->release_shared(row);
-    }
-    /// As row_manager::link.
-    void link(const void* row) noexcept
-        requires(policies::counts)
-    {
-        core_->link(row);
-    }
-
-    /// As row_manager::make.
-    /// Requires: T fits the heap's rows in size and alignment; the heap's type has a destructor if T needs one.
-    /// Otherwise it fails as if out of memory, and is reported as misuse in checked builds.
-    template <class T, class... Args>
-        requires(policies::counts) && (policies::host_touches_rows)
-    row_ptr<T> make(Args&&... args) {
-        void* const row = core_->template can_hold<T>(heap_->config(), *type_)
-                              ? allocate()
-                              : core_->template refuse_to_hold<T>(heap_->config(), *type_);
-        return detail::make_in<T>(row, std::forward<Args>(args)...);
     }
 
     /// Returns the free slots of this handle to the heap.
@@ -285,27 +180,33 @@ template <class Set, class Heap> class row_heap {
     heap_type& heap() const noexcept { return *heap_; }
 
   private:
+    friend row_calls<row_heap, Heap>;
     using own_local = std::conditional_t<blocked, local_row_heap<Set, Heap, policies::refill::batch>*, std::nullptr_t>;
+
+    detail::row_core<Set>& core() noexcept { return *core_; }
+    detail::arena_bounds bounds() const noexcept { return core_->arena().view(); }
+    const heap_config& config() const noexcept { return heap_->config(); }
+    const row_type& type() const noexcept { return *type_; }
+    ALLOT_ALWAYS_INLINE void* pop() noexcept {
+        if constexpr (blocked)
+            if (ALLOT_LIKELY(local_ != nullptr)) return local_->pop();
+        return start(heap_->pop_cached());
+    }
+    void* find(detail::memory_request& asked) noexcept {
+        if constexpr (blocked)
+            if (ALLOT_LIKELY(local_ != nullptr)) return local_->find(asked);
+        return start(heap_->pop(asked));
+    }
+    void release_row(const void* row) noexcept {
+        if constexpr (blocked)
+            if (ALLOT_LIKELY(local_ != nullptr)) return local_->release_row(row);
+        core_->release_shared(row);
+    }
     ALLOT_ALWAYS_INLINE void* start(std::byte* row) noexcept {
         if (row == nullptr) return nullptr;
         rows::start(policies::one_type, heap_->provider().arena().view(), row, number_);
         core_->allocated(heap_->config().row_bytes, *type_);
         return row;
-    }
-    void* request(detail::memory_request& asked) noexcept {
-        const auto find = [&] { return start(heap_->pop(asked)); };
-        return core_->request(asked, find, find, [] {});
-    }
-    ALLOT_NOINLINE void* try_allocate_slow(charge_status* why) noexcept {
-        detail::memory_request asked{heap_->config().row_bytes};
-        void* const row = request(asked);
-        asked.report(why, row != nullptr);
-        return row;
-    }
-    ALLOT_NOINLINE void* allocate_slow() {
-        detail::memory_request asked{heap_->config().row_bytes};
-        const auto find = [&] { return start(heap_->pop(asked)); };
-        return core_->request_or_fail(asked, heap_->config().name, find, find, [] {});
     }
     // If there is no memory for the cache, the handle works slot by slot.
     void open() noexcept {

@@ -12,10 +12,10 @@
 #include <allot/core/describe.hpp>
 #include <allot/core/diagnose.hpp>
 #include <allot/core/values.hpp>
-#include <allot/row/make_row.hpp>
 #include <allot/row/moving/resize.hpp>
 #include <allot/row/moving/row_mover.hpp>
 #include <allot/row/row_access.hpp>
+#include <allot/row/row_calls.hpp>
 #include <allot/row/row_core.hpp>
 #include <allot/row/row_reports.hpp>
 #include <allot/row/row_stats.hpp>
@@ -30,11 +30,12 @@ namespace allot::inline ALLOT_ABI {
 
 /// Allocates link-counted rows of any size under one limit, as the policies of `Set` say.
 /// Rows outlive handles, but not the manager.
-template <class Set> class row_manager {
-    using core = detail::row_core<Set>;
-    using row_types = detail::row_types<core>;
-    using policies = typename core::policies;
-    template <class Changed> using fixed = typename core::template fixed<Changed>;
+template <class Set>
+class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>, std::size_t, const row_type&> {
+    using core_type = detail::row_core<Set>;
+    using row_types = detail::row_types<core_type>;
+    using policies = typename core_type::policies;
+    template <class Changed> using fixed = typename core_type::template fixed<Changed>;
 
   public:
     using set = Set;
@@ -76,66 +77,13 @@ template <class Set> class row_manager {
         core_.close_threads();
         core_.buckets().spare_bins().close_all();
         core_.check_handles();
-        detail::report_leaks(core_.heaps(), core_.huge(), name(), core::set_name(), leaks_);
+        detail::report_leaks(core_.heaps(), core_.huge(), name(), core_type::set_name(), leaks_);
         core_.huge().drop();
         core_.heaps().delete_all();
     }
 
     // ---- rows of any size -----------------------------------------------------------------------------------
 
-    /// Allocates a row with one link. Its contents are unspecified (zero under guard::zero).
-    /// Requires: type outlives the manager; type.align is 0 or a power of two up to 4096. Checked builds report another
-    /// alignment as misuse; other builds fail.
-    /// Returns: a row of at least `bytes` (0 is allowed), aligned to 8 or type.align, whichever is larger; null under
-    /// oom::null if it fails.
-    /// Throws: out_of_memory under oom::raise.
-    ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type = untyped) {
-        return core_.allocate(bytes, type);
-    }
-    /// As allocate(), but returns null if it fails. `why`: where it is not null, the status of the request, with what
-    /// refused it.
-    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped,
-                                           charge_status* why = nullptr) noexcept {
-        return core_.try_allocate(bytes, type, why);
-    }
-    /// As try_allocate(), and waits while the limit of an account refuses: until rows are released, bytes are
-    /// refunded, or a limit is raised. Slots that handles of other threads keep wake no request.
-    /// Requires: the set has ledger::tree. Inside a listener or reclaimer it does not wait.
-    void* allocate_for(std::size_t bytes, const wait_limit& wait, const row_type& type = untyped,
-                       charge_status* why = nullptr) noexcept
-        requires(policies::in_tree)
-    {
-        detail::memory_request asked{bytes};
-        asked.wait = &wait;
-        void* const row = core_.allocate(asked, type);
-        asked.report(why, row != nullptr);
-        return row;
-    }
-    /// Allocates a row and constructs a T in it; the last release destroys it. Needs a set whose rows have link counts.
-    /// Returns: the row; null under oom::null if it cannot be allocated.
-    /// Throws: what T's constructor throws; out_of_memory under oom::raise.
-    template <class T, class... Args>
-        requires(policies::counts) && (policies::host_touches_rows)
-    row_ptr<T> make(Args&&... args) {
-        return detail::make_in<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
-    }
-
-    /// Adds a link. An address outside the manager's arena is ignored; checked builds report a row of another arena.
-    /// Requires: the caller holds a link. With more than 983,039 links the row is never freed; the damage sink gets
-    /// too_many_links once.
-    ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
-        requires(policies::counts)
-    {
-        core_.link(row);
-    }
-    /// Releases one link; the last release destroys and frees the row. Never waits, makes no system call.
-    /// Requires: the caller holds a link, or row is null or outside every arena. Anything else is reported as misuse in
-    /// checked builds; in others it is ignored, but that a double release can release the row that took the slot, and
-    /// without counts an interior pointer is undefined (docs/rules.md).
-    ALLOT_ALWAYS_INLINE void release(const void* row) noexcept { core_.release(row); }
-    /// The same, faster under heap::per_thread where sizes vary. `bytes`: the size that was requested; another size
-    /// only costs time.
-    ALLOT_ALWAYS_INLINE void release(const void* row, std::size_t bytes) noexcept { core_.release(row, bytes); }
     /// Returns: true if the row may have another link; always true outside every arena.
     bool is_shared(const void* row) const noexcept
         requires(policies::counts)
@@ -162,7 +110,8 @@ template <class Set> class row_manager {
         const auto again = [&] {
             return resize(asked, row, keep, [](auto move) noexcept { static_cast<void>(move()); });
         };
-        return core_.request_or_fail(asked, "a resized row", again, again, [] {});
+        void* const resized = again();
+        return resized != nullptr ? resized : core_.climb_or_fail(asked, "a resized row", again, [] {});
     }
     /// As resize(), but returns null if it fails. Under a cost_cap it calls no dearer reclaimers.
     void* try_resize(void* row, std::size_t keep, std::size_t bytes, charge_status* why = nullptr) noexcept
@@ -180,7 +129,8 @@ template <class Set> class row_manager {
     void* try_resize(void* row, std::size_t keep, std::size_t bytes, Publish publish, charge_status* why = nullptr) {
         detail::memory_request asked{bytes};
         const auto again = [&] { return resize(asked, row, keep, publish); };
-        void* const resized = core_.request(asked, again, again, [] {});
+        void* resized = again();
+        if (resized == nullptr) resized = core_.climb(asked, again, [] {});
         asked.report(why, resized != nullptr);
         return resized;
     }
@@ -342,7 +292,8 @@ template <class Set> class row_manager {
     }
     /// Writes the limit, the largest heaps, and the arena; under ledger::tree also the top accounts. Allocates nothing.
     void report(text_writer& out) const noexcept {
-        detail::write_held(out, name(), core::set_name(), core_.held_bytes(), core_.peak_bytes(), core_.limit_bytes());
+        detail::write_held(out, name(), core_type::set_name(), core_.held_bytes(), core_.peak_bytes(),
+                           core_.limit_bytes());
         detail::top_heaps top;
         usage([&](const heap_usage& u) { top.add(u); });
         top.write(out);
@@ -368,21 +319,31 @@ template <class Set> class row_manager {
 
   private:
     friend struct detail::row_access;
+    friend row_calls<row_manager, policies, std::size_t, const row_type&>;
 
     template <class... Charged, class... More>
     static types<Charged..., allot::name, leak_sink, damage_sink, More...> accepted_with(types<Charged...>,
                                                                                          types<More...>);
     using accepted =
-        decltype(accepted_with(typename core::ledger_type::values{}, typename policies::arena::accepted{}));
+        decltype(accepted_with(typename core_type::ledger_type::values{}, typename policies::arena::accepted{}));
 
+    core_type& core() noexcept { return core_; }
+    detail::arena_bounds bounds() const noexcept { return arena().view(); }
+    ALLOT_ALWAYS_INLINE void* pop(std::size_t bytes, const row_type& type) noexcept { return core_.pop(bytes, type); }
+    ALLOT_ALWAYS_INLINE void* find(detail::memory_request& asked, std::size_t, const row_type& type) noexcept {
+        return core_.find(asked, type);
+    }
+    template <class... Bytes> ALLOT_ALWAYS_INLINE void release_row(const void* row, Bytes... bytes) noexcept {
+        core_.release(row, bytes...);
+    }
     template <class Publish> void* resize(detail::memory_request& asked, void* row, std::size_t keep, Publish publish) {
         return detail::row_resizer(core_, asked, row, keep).run(publish);
     }
 
-    core core_;
+    core_type core_;
     detail::compactor compactor_;
     leak_sink leaks_;
-    detail::row_tenant<core> tenant_{core_};
+    detail::row_tenant<core_type> tenant_{core_};
 };
 
 // For a set that is refused: one compile error, and a stub whose members cause no further ones.

@@ -116,7 +116,7 @@ template <class Core> class row_resizer {
     }
     template <class Publish> void* replace(Publish& publish) {
         if (!may_move_) return refuse("a row of this type does not move");
-        void* const larger = core_.find_again(asked_, *type_);
+        void* const larger = core_.find(asked_, *type_);
         if (larger == nullptr) return nullptr;
         report_damage();
         bool moved = false;
