@@ -29,7 +29,7 @@ struct borrow_and_give : rl::test_suite<borrow_and_give, 3> {
             if (places[at].taken($).exchange(1, mo_acquire) == 0) return &places[at];
         return nullptr;
     }
-    // fixed_heap::push; ~borrowed
+    // slot_caches::push; ~borrowed
     void push(unsigned first) {
         ++given;
         place* const p = borrow(first);

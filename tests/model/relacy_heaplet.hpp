@@ -1,5 +1,5 @@
-// heap/fixed_heap.hpp with slots/state.hpp and a slot policy: one page of three slots, releasers without a lock,
-// a claimer and a collector under the heap's lock. The programs beside this file bring the policies.
+// heap/slot_store.hpp and page_queues.hpp with slots/state.hpp and a slot policy: one page of three slots, releasers
+// without a lock, a claimer and a collector under the heap's lock. The programs beside this file bring the policies.
 //
 // Held: a slot is claimed once and its last user's writes are seen; the page is given back only when every slot was
 // given back and no releaser is inside it any more (any step on it afterwards fails); no slot and no page that became
@@ -56,7 +56,7 @@ struct heaplet : rl::test_suite<heaplet<Slots, Keeps, Delays>, 4> {
     }
     void inside() { RL_ASSERT(!page.gone); }
 
-    // fixed_heap::put
+    // slot_store::put
     void put(const unsigned* slots, unsigned n) {
         mark(slots, n);
         count(n);
@@ -70,7 +70,7 @@ struct heaplet : rl::test_suite<heaplet<Slots, Keeps, Delays>, 4> {
         inside();
         page.slots.put(slots, n);
     }
-    // fixed_heap::count and slot_state::add_freed
+    // slot_store::count and slot_state::add_freed
     void count(unsigned n) {
         inside();
         std::uint64_t was = page.word($).load(mo_acquire), now;
@@ -112,14 +112,14 @@ struct heaplet : rl::test_suite<heaplet<Slots, Keeps, Delays>, 4> {
         p->ready = true;
         ready = p;
     }
-    void drain_space() { // fixed_heap::drain_space
+    void drain_space() { // page_queues::drain_space
         for (page_type* p = space.take_all(); p != nullptr;) {
             page_type* const following = p->space_link($).load(mo_relaxed);
             make_ready(p);
             p = following;
         }
     }
-    bool next_current() { // fixed_heap::next_current
+    bool next_current() { // page_queues::next_current
         if (ready == nullptr) drain_space();
         if (ready == nullptr) return false;
         current = ready;
@@ -127,7 +127,7 @@ struct heaplet : rl::test_suite<heaplet<Slots, Keeps, Delays>, 4> {
         current->ready = false;
         return true;
     }
-    // slot_supply::claim, claim_from, claim_freed
+    // slot_store::claim, claim_from, claim_freed
     unsigned claim(unsigned* out, unsigned n) {
         for (;;) {
             if (current == nullptr && !next_current()) return 0;
@@ -141,7 +141,7 @@ struct heaplet : rl::test_suite<heaplet<Slots, Keeps, Delays>, 4> {
             if (!unlist_below()) make_ready(p);
         }
     }
-    // fixed_heap::collect_locked(true)
+    // page_queues::collect(true)
     void collect() {
         if (empties.empty()) return;
         drain_space();
@@ -159,7 +159,7 @@ struct heaplet : rl::test_suite<heaplet<Slots, Keeps, Delays>, 4> {
             p = following;
         }
     }
-    // fixed_heap::give_page, and the page's next owner
+    // leaving_pages::give, and the page's next owner
     void retire() {
         RL_ASSERT(!page.gone);
         page.gone = true;

@@ -53,7 +53,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
         } while (!word($).compare_exchange_weak(was, now, mo_acq_rel, mo_acquire));
         return {empty, (was & owed) != 0};
     }
-    void put() { // fixed_heap::count and page_queues::count
+    void put() { // slot_store::count and page_queues::count
         const change c = give_back(1);
         if (c.note) {
             inside();
@@ -74,7 +74,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
         if (c.note) empties($).fetch_add(1, mo_release);
         return c.note;
     }
-    void put_locked() { // slot_supply::count_locked
+    void put_locked() { // slot_store::count_locked
         inside();
         slots($) = slots($) + 1;
         if (slots($) < look_at($)) return;
@@ -126,7 +126,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
             }
         } else if (index == 1) {
             put();
-        } else if (index == 2) { // fixed_heap::claim finds none
+        } else if (index == 2) { // page_queues::claim finds none
             lock.lock($);
             if (may_be_due($).load(mo_relaxed)) find_due(); // page_queues::flush_due
             else if (owing($)) settle();                    // another page takes its place: flush_or_defer

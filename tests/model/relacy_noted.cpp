@@ -30,7 +30,7 @@ struct notes_and_collects : rl::test_suite<notes_and_collects, 4> {
     void note() { // heap_group::note
         if (h.noted($).exchange(1, mo_acq_rel) == 0) noted.push(&h);
     }
-    void release(page& p) { // page_queues::count, fixed_heap::count
+    void release(page& p) { // page_queues::count, slot_store::count
         h.empties.push(&p);
         note();
     }

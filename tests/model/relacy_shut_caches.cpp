@@ -1,5 +1,5 @@
 // heap/shared_caches.hpp, the code itself: a heap whose caches are shut while one of them is filled. The one that comes
-// last finds the slots: the filler sees that they are shut, or the flush waits. fixed_heap's part is written out here.
+// last finds the slots: the filler sees that they are shut, or the flush waits. slot_caches' part is written out here.
 #include "relacy_code.hpp"
 
 #include <allot/heap/shared_caches.hpp>
@@ -22,7 +22,7 @@ struct shut_and_fill : rl::test_suite<shut_and_fill, 2> {
         slots($) = 0;
     }
     void flush() { slots($) = 0; }
-    // fixed_heap::refill_shared
+    // slot_caches::refill_shared
     void refill(caches::place& place) {
         if (heap->past_caches.load(std::memory_order_relaxed) != 0) return;
         place.begin_fill();
@@ -30,7 +30,7 @@ struct shut_and_fill : rl::test_suite<shut_and_fill, 2> {
         place.end_fill();
         if (heap->past_caches.load(std::memory_order_relaxed) != 0) flush();
     }
-    // fixed_heap::pop
+    // slot_caches::pop
     void pop(caches::place& place) {
         if (const auto borrowed = heap->all.borrow(place)) refill(place);
     }

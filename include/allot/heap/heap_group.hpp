@@ -6,7 +6,7 @@
 // of its kind, and is freed with the group: threads that released its last rows may still note it.
 // Invariant: a heap is on the list of all heaps from add() to retire(), and at most once on the list of noted heaps.
 // Cost: O(1) for note(), add(), and open() expected; collect() visits noted heaps only, reclaim() visits the heaps in
-// use. 2.8 KiB per heap, of the most that were in use at once.
+// use. 3.25 KiB per heap, of the most that were in use at once.
 // Threads: any. note() never waits. The caller of other members holds no heap lock.
 // Source: HPCC roxiemem's checkLimit, 2010, without its walk over every heap.
 #pragma once

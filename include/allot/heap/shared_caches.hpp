@@ -2,7 +2,7 @@
 //
 // Borrowing is one atomic exchange on a cache chosen by the thread. It never waits: if that cache and its neighbour are
 // in use, the caller bypasses the caches.
-// Cost: 320 bytes per cache. Threads: any.
+// Cost: 384 bytes per cache. Threads: any.
 // Source: Hoard's heaps hashed by thread, Berger 2000; try-lock as in jemalloc's and tcmalloc's sharded caches.
 #pragma once
 

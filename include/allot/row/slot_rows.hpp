@@ -37,7 +37,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     ALLOT_ALWAYS_INLINE static page& page_at(const arena_bounds& arena, std::byte* row) noexcept {
         return allot::page_at<page>(arena, row);
     }
-    static heap& heap_of(page_header& p) noexcept { return *static_cast<heap*>(p.owner); }
+    static heap& heap_of(page_header& p) noexcept { return *static_cast<heap*>(static_cast<heap_base*>(p.owner)); }
     static row_context& context_of(page_header& p) noexcept {
         return *static_cast<row_context*>(heap_of(p).config().manager);
     }

@@ -74,7 +74,7 @@ BUGS = {
         law=11),
     "free_slots_in_caches_count_as_live": bug(
         "unit/row/dead_rows.cpp",
-        "this->visit_cached([&](page& p, std::byte* slot) { this->live.remove(p.number, p.index(slot)); });",
+        "caches_.visit_cached([&](page& p, std::byte* slot) { live.remove(p.number, p.index(slot)); });",
         "",
         law=11),
 }

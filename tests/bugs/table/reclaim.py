@@ -61,7 +61,7 @@ BUGS = {
         law=4),
     "row_is_released_into_a_shared_cache_beside_a_waiter": bug(
         "unit/reclaim/waiting_products.cpp",
-        "{ this->set_past_caches(supply::shut, now); }",
+        "{ caches_.set_past_caches(caches_type::shut, now); }",
         "{ static_cast<void>(now); }",
         law=4),
     "closed_account_wakes_no_buffer": bug(

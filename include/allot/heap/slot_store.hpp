@@ -1,4 +1,4 @@
-// The slots of a heap, without caches: takes pages from a provider, cuts them into slots, claims and frees slots.
+// The pages of a heap and their slots: takes pages from a provider, cuts them into slots, claims and frees slots.
 //
 // Claiming holds the heap's spin lock for a short, bounded time, never across a system call. Freeing needs no lock: it
 // updates the heaplet's free slots and its state word, and pushes the page on a lock-free list if its state changed.
@@ -13,12 +13,14 @@
 #include <allot/heap/heap_base.hpp>
 #include <allot/heap/heap_config.hpp>
 #include <allot/heap/heap_hardening.hpp>
+#include <allot/heap/heap_layout.hpp>
 #include <allot/heap/heaplet.hpp>
 #include <allot/heap/leaving_pages.hpp>
 #include <allot/heap/page_provider.hpp>
 #include <allot/heap/page_queues.hpp>
 #include <allot/heap/scan_counters.hpp>
-#include <allot/heap/slot_cache.hpp>
+#include <allot/slots/deferred_frees.hpp>
+#include <allot/slots/geometry.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 
@@ -30,37 +32,54 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Slots, class Guard, class Location>
-class slot_supply : public heap_base,
-                    public heap_hardening<slot_supply<Slots, Guard, Location>, Slots, Guard, Location> {
-    using guard_type = heap_hardening<slot_supply, Slots, Guard, Location>;
-
+template <class Slots, class Guard = guard::none, class Location = header_in_page> class slot_store {
   public:
     using page = heaplet<Slots, Guard, Location>;
+    using guard_type = Guard;
+    using hardening = heap_hardening<Slots, Guard, Location>;
+    using lock_type = basic_spin_lock<lock_rank::heap>;
+    using deferred_type = typename decltype(deferred_frees_for<Slots>())::type;
+    // The policy takes and frees groups: words of bits.
+    static constexpr bool groups = requires(typename Slots::in_page& slots) { slots.put_group(0, 0); };
+    // The policy scans for free slots and counts those it examines.
+    static constexpr bool scans = requires(typename Slots::in_page& slots) { slots.scanned(); };
+
+    // `heap`: of which it is a part; noted when a page becomes empty, and written into the headers of its pages.
+    slot_store(page_provider& provider, const heap_config& config, heap_base& heap) noexcept
+        : layout_{config, provider, cut_for(config, provider.page_bytes())}, heap_(heap), guards_(cut().capacity) {}
+    slot_store(const slot_store&) = delete;
+    slot_store& operator=(const slot_store&) = delete;
 
     // Slots per page; 0 if a row does not fit in a page.
     static std::size_t rows_per_page(const heap_config& config, std::size_t page_bytes) noexcept {
         return cut_for(config, page_bytes).capacity;
     }
+    // Makes it the store of another config. Requires lock(), no pages, and an unused heap.
+    void configure(const heap_config& config) noexcept {
+        layout_.config = config;
+        layout_.cut = cut_for(config, provider().page_bytes());
+        guards_.set_slots_of_page(cut().capacity);
+        scans_ = {};
+    }
 
-    const heap_config& config() const noexcept { return config_; }
-    const slot_geometry& cut() const noexcept { return cut_; }
-    page_provider& provider() const noexcept { return provider_; }
-    std::uintptr_t tag() const noexcept { return heap_tag::of(owner_, config_.index); }
+    const heap_layout& layout() const noexcept { return layout_; }
+    const heap_config& config() const noexcept { return layout_.config; }
+    const slot_geometry& cut() const noexcept { return layout_.cut; }
+    page_provider& provider() const noexcept { return layout_.provider; }
+    std::uintptr_t tag() const noexcept { return heap_tag::of(&heap_, config().index); }
+    hardening& guards() noexcept { return guards_; }
+    const hardening& guards() const noexcept { return guards_; }
 
-  protected:
-    using deferred_type = typename decltype(deferred_frees_for<Slots>())::type;
-    // The policy scans for free slots and counts those it examines.
-    static constexpr bool scans = requires(typename Slots::in_page& slots) { slots.scanned(); };
+    lock_type& lock() noexcept { return lock_; }
+    // The next two require lock().
+    page_queues<page>& pages() noexcept { return pages_; }
+    const auto& scan_counts() const noexcept { return scans_; }
 
-    // `owner`: the heap, written into the headers of its pages.
-    slot_supply(page_provider& provider, const heap_config& config, void* owner) noexcept
-        : guard_type(rows_per_page(config, provider.page_bytes())), config_(config), provider_(provider),
-          cut_(cut_for(config, provider.page_bytes())), owner_(owner) {}
-    ~slot_supply() override = default;
+    // Reports the damage that was logged while a lock was held. Requires that no lock is held.
+    void report_damage() noexcept { guards_.report_logged_damage(layout_); }
+    void note_empty() noexcept { provider().note_empty(heap_); }
 
-    // Takes slots into a place for them (cache_supply.hpp, fixed_heap.hpp); false if out of memory. The place's
-    // members:
+    // Takes slots into a place for them (slot_caches.hpp); false if out of memory. The place's members:
     //   has_slots()         it has slots by now: a listener of the page request released rows into it
     //   claim_freed(page)   takes freed slots of the page; false: it found none
     //   claim_untouched(page)
@@ -69,16 +88,16 @@ class slot_supply : public heap_base,
     // The first three are called with the lock.
     template <class Place> bool take_slots(Place& place, detail::memory_request& asked) noexcept {
         const bool got = find_slots(place, asked);
-        this->report_logged_damage();
+        report_damage();
         return got;
     }
 
-    // Claims up to n freed slots of a page; returns their number. Requires lock_, as the next ones.
+    // Claims up to n freed slots of a page; returns their number. Requires lock(), as the next ones.
     std::size_t claim_freed(page& p, std::byte** out, std::size_t n) noexcept {
-        const std::size_t got = p.slots.claim(p.base(), cut_, out, n);
+        const std::size_t got = p.slots.claim(p.base(), cut(), out, n);
         claimed(p, got);
         if constexpr (scans) scans_.add(p.slots.scanned(), got);
-        this->log_if_broken(p);
+        guards_.log_if_broken(layout_, p);
         return got;
     }
     void claimed(page& p, std::size_t n) noexcept {
@@ -89,40 +108,29 @@ class slot_supply : public heap_base,
         const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed);
         std::byte* const first = p.row(fresh);
         std::byte* row = first;
-        for (std::uint32_t i = 0; i != n; ++i, row += cut_.stride) {
+        for (std::uint32_t i = 0; i != n; ++i, row += cut().stride) {
             clear_count(row);
-            this->begin_slot(row);
+            guards_.begin_slot(layout_, row);
         }
         p.fresh.store(fresh + n, std::memory_order_relaxed);
         if constexpr (scans) p.slots.set_high_water_mark(fresh + n);
         return first;
     }
 
-    // Freed slots of the page, then untouched ones: up to n in all. Requires lock_.
-    std::size_t claim_for_moves(page& p, std::byte** out, std::size_t n) noexcept {
-        std::size_t got = p.freed() > 0 ? claim_freed(p, out, n) : 0;
-        const std::size_t untouched = cut_.capacity - p.fresh.load(std::memory_order_relaxed);
-        const auto more = static_cast<std::uint32_t>(untouched < n - got ? untouched : n - got);
-        if (more == 0 || p.is_broken()) return got;
-        std::byte* row = begin_slots(p, more);
-        for (std::uint32_t i = 0; i != more; ++i, row += cut_.stride) out[got++] = row;
-        return got;
-    }
-
     // Frees n slots without the lock. Never waits.
     void put(std::byte* const* rows, std::size_t n, deferred_type& deferred) noexcept {
         deferred.sweep(count_callback());
-        by_pages(rows, n, provider_.arena().page_mask(), [&](page& p, std::byte* const* of_page, std::size_t k) {
-            p.slots.put(p.base(), cut_, of_page, k);
-            deferred.add(p.base(), static_cast<std::uint32_t>(k), provider_.arena().page_shift(), cut_.capacity,
+        by_pages(rows, n, provider().arena().page_mask(), [&](page& p, std::byte* const* of_page, std::size_t k) {
+            p.slots.put(p.base(), cut(), of_page, k);
+            deferred.add(p.base(), static_cast<std::uint32_t>(k), provider().arena().page_shift(), cut().capacity,
                          count_callback());
         });
-        provider_.note_free_slots();
+        provider().note_free_slots();
     }
     // Frees one slot, bypassing all caches. Never waits.
     ALLOT_NOINLINE void put_one(std::byte* row) noexcept {
         page& p = page_of_slot(row);
-        p.slots.put(p.base(), cut_, &row, 1);
+        p.slots.put(p.base(), cut(), &row, 1);
         count(p, 1);
     }
     // Counts frees that a cache deferred; called by deferred_frees.
@@ -133,14 +141,14 @@ class slot_supply : public heap_base,
     auto locked_count_callback() noexcept {
         return [this](std::byte* base, std::uint32_t n) { count_locked(page_of_base(base), n); };
     }
-    // Frees n slots, counted without an atomic operation unless a page's locked frees are flushed. Requires lock_.
+    // Frees n slots, counted without an atomic operation unless a page's locked frees are flushed. Requires lock().
     void put_locked(std::byte* const* rows, std::size_t n, deferred_type& deferred) noexcept {
         deferred.sweep(locked_count_callback());
         put_locked(rows, n);
     }
     ALLOT_ALWAYS_INLINE void put_locked(std::byte* const* rows, std::size_t n) noexcept {
-        const std::uintptr_t mask = provider_.arena().page_mask();
-        const slot_geometry cut = cut_; // a copy stays in registers: stores to rows could alias cut_
+        const std::uintptr_t mask = provider().arena().page_mask();
+        const slot_geometry cut = layout_.cut; // a copy stays in registers: stores to rows could alias it
         if (are_close(rows[0], rows[n - 1])) {
             by_pages(rows, n, mask, [&](page& p, std::byte* const* of_page, std::size_t k) {
                 p.slots.put_locked(p.base(), cut, of_page, k);
@@ -153,7 +161,7 @@ class slot_supply : public heap_base,
                 count_locked(p, 1);
             }
         }
-        provider_.note_free_slots();
+        provider().note_free_slots();
     }
 
     // Frees slots of a group (slots/bitmap.hpp): those behind its first slot whose bits are set.
@@ -166,52 +174,46 @@ class slot_supply : public heap_base,
         page& p = page_of_slot(first);
         p.slots.put_group_locked(p.index(first), bits);
         count_locked(p, count_bits(bits));
-        provider_.note_free_slots();
+        provider().note_free_slots();
     }
-    page& page_of_slot(std::byte* row) const noexcept { return page_of_row(row, provider_.arena().page_mask()); }
+    page& page_of_slot(std::byte* row) const noexcept { return page_of_row(row, provider().arena().page_mask()); }
     // Whether an address is in a page of this heap.
     bool has_page_of(const std::byte* address) const noexcept {
-        const arena_base& arena = provider_.arena();
+        const arena_base& arena = provider().arena();
         const void* const owner = arena.contains(address) ? arena.owner_of(address) : nullptr;
         if constexpr (Location::out_of_band)
-            return owner != nullptr && static_cast<const page_header*>(owner)->owner == owner_;
+            return owner != nullptr && static_cast<const page_header*>(owner)->owner == &heap_;
         else return owner == reinterpret_cast<const void*>(tag());
     }
 
-    // Takes empty pages out of the heap. Requires lock_. `keeps`: may keep one unless abandoned.
-    void collect(bool keeps, leaving_pages<page>& leaving) noexcept {
-        if (releasing_all_.load(std::memory_order_relaxed)) return;
-        const bool keeps_one = keeps && !is_abandoned();
+    // ---- pages ------------------------------------------------------------------------------------------------------
+
+    // Takes empty pages out of the heap. Requires lock(). `keeps_one`: may keep one.
+    void collect(bool keeps_one, leaving_pages<page>& leaving) noexcept {
         pages_.collect(keeps_one, [&](page& p) { leaving.add(p); });
     }
-
-    // For another config. Requires that the heap has no pages and no users, and lock_.
-    void set_config(const heap_config& config) noexcept {
-        config_ = config;
-        cut_ = cut_for(config, provider_.page_bytes());
-        this->set_slots_of_page(cut_.capacity);
-        scans_ = {};
+    // Takes all pages out, live rows included; returns their number. No other thread may use the heap meanwhile.
+    std::size_t drop_pages(leaving_pages<page>& leaving) noexcept {
+        const detail::lock_guard hold(lock_);
+        return pages_.drop([&](page& p) {
+            guards_.end_rows(layout_, p);
+            leaving.add(p);
+        });
     }
-
-    heap_config config_; // config_ and cut_ change only while the heap is unused
-    page_provider& provider_;
-    slot_geometry cut_;
-    // Why releases go past shared caches and quarantine.
-    static constexpr std::uint8_t abandoned = 1; // without handles: keeps no empty page
-    static constexpr std::uint8_t shut = 2;      // requests wait for memory of the group
-    std::atomic<std::uint8_t> past_caches_{0};
-    std::atomic<bool> releasing_all_{false}; // its owner is releasing all rows
-
-    bool is_abandoned() const noexcept { return (past_caches_.load(std::memory_order_acquire) & abandoned) != 0; }
-    void set_past_caches(std::uint8_t why, bool now) noexcept {
-        if (now) past_caches_.fetch_or(why, std::memory_order_seq_cst);
-        else past_caches_.fetch_and(static_cast<std::uint8_t>(~why), std::memory_order_seq_cst);
+    // For compaction, as heap_base says.
+    std::size_t begin_moves() noexcept {
+        const detail::lock_guard hold(lock_);
+        return pages_.begin_moves(cut().capacity);
     }
-
-    // Protects the members below, and users_ and caches_ of fixed_heap.
-    alignas(64) basic_spin_lock<lock_rank::heap> lock_;
-    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<scans, scan_counters, no_scan_counters> scans_;
-    page_queues<page> pages_;
+    void end_moves() noexcept {
+        const detail::lock_guard hold(lock_);
+        pages_.end_moves();
+    }
+    std::size_t exchange(std::byte* const* old, std::size_t n, std::byte** slots, std::size_t most) noexcept {
+        const detail::lock_guard hold(lock_);
+        if (n != 0) put_locked(old, n);
+        return most != 0 ? pages_.claim_target([&](page& p) { return claim_for_moves(p, slots, most); }) : 0;
+    }
 
   private:
     template <class Place> bool find_slots(Place& place, detail::memory_request& asked) noexcept {
@@ -223,7 +225,7 @@ class slot_supply : public heap_base,
     }
     // Adds a page if there is one; without one takes any free slots.
     template <class Place> ALLOT_NOINLINE bool claim_with_page(Place& place, detail::memory_request& asked) noexcept {
-        detail::pages_in_transit::move taken{provider_.in_transit()};
+        detail::pages_in_transit::move taken{provider().in_transit()};
         std::byte* const memory = take_page(asked, taken);
         bool used = false, got = false;
         {
@@ -238,7 +240,7 @@ class slot_supply : public heap_base,
         }
         if (used) taken.end();
         else if (memory != nullptr) give_page(memory, taken); // in the heap it would never be found empty
-        if (memory != nullptr) provider_.settled();
+        if (memory != nullptr) provider().settled();
         return got || place.find_waiting();
     }
     template <class Place> bool claim(Place& place) noexcept { return place.has_slots() || claim_listed(place); }
@@ -257,75 +259,88 @@ class slot_supply : public heap_base,
         if (untouched) return place.claim_untouched(p), true;
         return !warm && freed > 0 && place.claim_freed(p);
     }
+    // Freed slots of the page, then untouched ones: up to n in all. Requires lock().
+    std::size_t claim_for_moves(page& p, std::byte** out, std::size_t n) noexcept {
+        std::size_t got = p.freed() > 0 ? claim_freed(p, out, n) : 0;
+        const std::size_t untouched = cut().capacity - p.fresh.load(std::memory_order_relaxed);
+        const auto more = static_cast<std::uint32_t>(untouched < n - got ? untouched : n - got);
+        if (more == 0 || p.is_broken()) return got;
+        std::byte* row = begin_slots(p, more);
+        for (std::uint32_t i = 0; i != more; ++i, row += cut().stride) out[got++] = row;
+        return got;
+    }
+
     // A link count of 0 marks a slot that holds no row.
     void clear_count(std::byte* row) const noexcept {
-        if (cut_.header >= sizeof(std::uint32_t)) ::new (row - sizeof(std::uint32_t)) std::uint32_t{0};
+        if (cut().header >= sizeof(std::uint32_t)) ::new (row - sizeof(std::uint32_t)) std::uint32_t{0};
     }
     // The page may hold counts of rows that another heap dropped, or other bytes that look like one.
     void clear_counts(page& p) const noexcept {
-        if (cut_.header < sizeof(std::uint32_t) || !provider_.arena().was_used(p.base())) return;
+        if (cut().header < sizeof(std::uint32_t) || !provider().arena().was_used(p.base())) return;
         std::byte* row = p.row(0);
-        for (std::uint32_t i = 0; i != cut_.capacity; ++i, row += cut_.stride) clear_count(row);
+        for (std::uint32_t i = 0; i != cut().capacity; ++i, row += cut().stride) clear_count(row);
     }
 
     // Counts n slots freed without the lock.
     void count(page& p, std::uint32_t n) noexcept {
         const auto change = pages_.count(p, n); // the page may be returned already
-        if (change.note || (change.locked_frees && must_be_noted())) provider_.note_empty(*this);
-        provider_.note_free_slots();
+        if (change.note || (change.locked_frees && must_be_noted())) note_empty();
+        provider().note_free_slots();
     }
     // A heap that is noted will be looked at. Requests that wait may have done that, and are to be woken again.
-    bool must_be_noted() noexcept { return !noted.load(std::memory_order_relaxed) || provider_.heaps().is_shut(); }
+    bool must_be_noted() noexcept {
+        return !heap_.noted.load(std::memory_order_relaxed) || provider().heaps().is_shut();
+    }
     ALLOT_ALWAYS_INLINE void count_locked(page& p, std::uint32_t n) noexcept {
         if (ALLOT_UNLIKELY(p.locked_frees.add(n))) flush_or_defer(p);
     }
     ALLOT_NOINLINE void flush_or_defer(page& p) noexcept {
-        if (pages_.flush_or_defer(p)) provider_.note_empty(*this);
+        if (pages_.flush_or_defer(p)) note_empty();
     }
     // If the first and the last row of a batch are close, its rows were probably released in address order.
     bool are_close(const std::byte* a, const std::byte* b) const noexcept {
         const std::size_t apart = a < b ? static_cast<std::size_t>(b - a) : static_cast<std::size_t>(a - b);
-        return apart <= std::size_t{cut_.stride} * 128;
+        return apart <= std::size_t{cut().stride} * 128;
     }
 
     // A page for format() or give_page(): its address, or that of its new out-of-band header; null if out of memory.
     ALLOT_ALWAYS_INLINE std::byte* take_page(detail::memory_request& asked,
                                              detail::pages_in_transit::move& taken) noexcept {
-        std::byte* const memory = provider_.take(1, asked, taken);
+        std::byte* const memory = provider().take(1, asked, taken);
         if constexpr (!Location::out_of_band) {
             return memory;
         } else {
             if (memory == nullptr) return nullptr;
-            std::byte* const header = allocate_header(page::header_bytes(cut_, config_.out_of_band_count_bytes));
-            if (header == nullptr) provider_.give(memory, 1, taken), asked.refuse(charge_outcome::no_memory, 0);
+            std::byte* const header = allocate_header(page::header_bytes(cut(), config().out_of_band_count_bytes));
+            if (header == nullptr) provider().give(memory, 1, taken), asked.refuse(charge_outcome::no_memory, 0);
             else (::new (header) page)->location.memory = memory;
             return header;
         }
     }
     void give_page(std::byte* page_or_header, detail::pages_in_transit::move& taken) noexcept {
         if constexpr (Location::out_of_band) {
-            provider_.give(reinterpret_cast<page*>(page_or_header)->base(), 1, taken);
+            provider().give(reinterpret_cast<page*>(page_or_header)->base(), 1, taken);
             free_header(page_or_header);
         } else {
-            provider_.give(page_or_header, 1, taken);
+            provider().give(page_or_header, 1, taken);
         }
     }
     page* format(std::byte* taken) noexcept {
         page* p;
         if constexpr (Location::out_of_band) p = reinterpret_cast<page*>(taken);
         else p = ::new (taken) page;
-        p->ops = config_.ops;
-        p->owner = owner_;
-        if constexpr (Location::out_of_band) provider_.arena().set_owner(p->base(), static_cast<page_header*>(p));
-        else provider_.arena().set_owner(taken, reinterpret_cast<const void*>(tag()));
-        p->type = config_.type;
+        p->ops = config().ops;
+        p->owner = &heap_;
+        if constexpr (Location::out_of_band) provider().arena().set_owner(p->base(), static_cast<page_header*>(p));
+        else provider().arena().set_owner(taken, reinterpret_cast<const void*>(tag()));
+        p->type = config().type;
         p->tag = tag();
-        p->cut = cut_;
-        p->threshold = cut_.capacity / 16 + 1;
-        p->slots.reset(p->out_of_band(), cut_);
-        this->begin_page(*p);
-        if (config_.out_of_band_count_bytes != 0)
-            for (std::size_t i = 0; i < cut_.capacity * config_.out_of_band_count_bytes / 4; ++i)
+        p->cut = cut();
+        p->threshold = cut().capacity / 16 + 1;
+        p->slots.reset(p->out_of_band(), cut());
+        guards_.begin_page(layout_, *p);
+        if (config().out_of_band_count_bytes != 0)
+            for (std::size_t i = 0; i < cut().capacity * config().out_of_band_count_bytes / 4; ++i)
                 ::new (p->counts() + i) std::uint32_t{0};
         clear_counts(*p);
         p->state.reset(true);
@@ -339,7 +354,7 @@ class slot_supply : public heap_base,
 
     // The page of a row, or of the page's own start address.
     ALLOT_ALWAYS_INLINE page& page_of_row(std::byte* row, [[maybe_unused]] std::uintptr_t mask) const noexcept {
-        if constexpr (Location::out_of_band) return page_at<page>(provider_.arena().view(), row);
+        if constexpr (Location::out_of_band) return page_at<page>(provider().arena().view(), row);
         else return *reinterpret_cast<page*>(page_of(row, mask));
     }
     ALLOT_ALWAYS_INLINE page& page_of_base(std::byte* base, [[maybe_unused]] std::uintptr_t mask = 0) const noexcept {
@@ -359,7 +374,14 @@ class slot_supply : public heap_base,
         }
     }
 
-    void* const owner_;
+    heap_layout layout_;
+    heap_base& heap_;
+    ALLOT_NO_UNIQUE_ADDRESS hardening guards_;
+
+    // Protects the members below, and the list of slot_caches.
+    alignas(64) lock_type lock_;
+    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<scans, scan_counters, no_scan_counters> scans_;
+    page_queues<page> pages_;
 };
 
 } // namespace allot::inline ALLOT_ABI
