@@ -18,6 +18,11 @@ struct wait_limit; // reclaim/wait_limit.hpp
 
 namespace detail {
 
+// Where a request inside another one reports why it is refused; it is not written where the request is granted.
+struct refusal_to {
+    charge_status* why;
+};
+
 struct memory_request {
     explicit memory_request(std::size_t requested) noexcept : bytes(requested) {}
     memory_request(const memory_request&) = delete;

@@ -126,7 +126,9 @@ class buffer_memory {
     // What try_allocate() of the source returns; a source that does not say why it refuses has no memory.
     template <class M, class Place>
     static ALLOT_ALWAYS_INLINE auto request(M& m, std::size_t bytes, const Place& place, charge_status* why) noexcept {
-        if constexpr (requires { m.try_allocate(bytes, place, why); }) return m.try_allocate(bytes, place, why);
+        if constexpr (requires { m.try_allocate(bytes, place, detail::refusal_to{why}); })
+            return m.try_allocate(bytes, place, detail::refusal_to{why});
+        else if constexpr (requires { m.try_allocate(bytes, place, why); }) return m.try_allocate(bytes, place, why);
         else return m.try_allocate(bytes, place);
     }
     template <class M> ALLOT_COLD static memory_block refused(std::size_t bytes, charge_status* why) noexcept {

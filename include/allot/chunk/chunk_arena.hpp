@@ -116,6 +116,10 @@ template <class Set> class chunk_arena {
         if (why != nullptr) *why = {};
         return b;
     }
+    ALLOT_ALWAYS_INLINE block try_allocate(std::size_t bytes, std::size_t align, detail::refusal_to to) noexcept {
+        const block b = pop(bytes, align);
+        return ALLOT_LIKELY(b.address != nullptr) ? b : try_allocate_slow(bytes, align, to.why);
+    }
     /// As try_allocate(), and waits while the limit of an account refuses: until blocks are deallocated, bytes are
     /// refunded, or a limit is raised.
     /// Requires: the set has ledger::tree. Inside a listener or reclaimer it does not wait.

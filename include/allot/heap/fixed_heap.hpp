@@ -17,6 +17,7 @@
 #include <allot/heap/slot_sampler.hpp>
 #include <allot/heap/slot_store.hpp>
 #include <allot/reclaim/user_call.hpp>
+#include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
 
 #include <atomic>

@@ -55,6 +55,12 @@ template <class Handle, class Policies, class... Row> class row_calls {
     {
         return try_allocate_row(bytes, type, why, nullptr);
     }
+    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type, detail::refusal_to to) noexcept
+        requires any_size
+    {
+        void* const got = self().pop(bytes, type);
+        return ALLOT_LIKELY(got != nullptr) ? got : try_allocate_slow(bytes, type, to.why, nullptr);
+    }
     ALLOT_ALWAYS_INLINE void* try_allocate(charge_status* why = nullptr) noexcept
         requires(!any_size)
     {
