@@ -11,6 +11,7 @@
 
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
+#include <allot/row/release_at.hpp>
 #include <allot/row/row.hpp>
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_sampler.hpp>
@@ -63,12 +64,14 @@ template <class Set, class Entry> class row_bins : public Entry {
         return row != nullptr ? start(core_, row, number, asked.bytes, type) : nullptr;
     }
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
-        release_by<false>(row, [](std::uintptr_t tag) { return heap_tag::index(tag); });
+        const auto index = [](std::uintptr_t tag) { return heap_tag::index(tag); };
+        release_at<policies>(arena_, row, bin_place<false, decltype(index)>{*this, index});
     }
     // The same where the size that was requested is known: the bin is then found before the page's word is read, and
     // the next allocation need not wait for it.
     ALLOT_ALWAYS_INLINE void release(core_type& core, const void* row, std::size_t bytes) noexcept {
-        release_by<true>(row, [&](std::uintptr_t) { return core.buckets().direct_index(bytes, 8); });
+        const auto index = [&](std::uintptr_t) { return core.buckets().direct_index(bytes, 8); };
+        release_at<policies>(arena_, row, bin_place<true, decltype(index)>{*this, index});
     }
     // Frees a slot of a row that has ended; through the bin of its heap, if there is one.
     void give(std::uintptr_t tag, heap_type& heap, std::byte* row) noexcept {
@@ -151,28 +154,31 @@ template <class Set, class Entry> class row_bins : public Entry {
         sampler_.allocated(core, bytes, type);
         return row;
     }
-    template <bool Sized, class Index> ALLOT_ALWAYS_INLINE void release_by(const void* row, Index index) noexcept {
-        const std::size_t in_arena = arena_.offset(row);
-        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.ignore_foreign(row);
-        if constexpr (ALLOT_CHECKED != 0)
-            if (!is_behind_header(core_.arena(), row)) return;
-        std::byte* const at = opaque_bytes(row);
-        if (rows::template release_if_shared<policies::counts_first>(
-                at, [this](std::byte* more) noexcept { release_slow(more); }))
-            return;
-        auto& page = rows::page_at(arena_, at);
-        const std::uintptr_t tag = rows::tag_of(page, arena_, in_arena);
-        this->begin();
-        slot_bin<heap_type>& b = bin(index(tag));
-        if (ALLOT_UNLIKELY(b.tag != tag ||
-                           !rows::template release_if_sole<policies::counts_first>(page, at, false, in_arena))) {
-            this->leave();
-            return Sized ? release_by_tag(at) : release_slow(at);
+    // index(tag): the bin's, by the size that was requested (Sized), else by the tag of the row's heap.
+    template <bool Sized, class Index> struct bin_place {
+        static constexpr bool one_type(page_header&) noexcept { return false; }
+        core_type& core() const noexcept { return bins.core_; }
+        ALLOT_ALWAYS_INLINE bool enter(typename rows::page& page, std::byte*, std::size_t in_arena) noexcept {
+            const std::uintptr_t tag = rows::tag_of(page, bins.arena_, in_arena);
+            bins.begin();
+            into = &bins.bin(index(tag));
+            return into->tag == tag;
         }
-        if (ALLOT_UNLIKELY(!b.push(at)))
-            if (ALLOT_UNLIKELY(!b.push_to_group(at))) return push_slow(b, at);
-        this->leave();
-    }
+        ALLOT_ALWAYS_INLINE void push(typename rows::page&, std::byte* row) noexcept {
+            if (ALLOT_UNLIKELY(!into->push(row)))
+                if (ALLOT_UNLIKELY(!into->push_to_group(row))) return bins.push_slow(*into, row);
+            bins.leave();
+        }
+        ALLOT_ALWAYS_INLINE void release_entered(typename rows::page&, std::byte* row) noexcept {
+            bins.leave();
+            Sized ? bins.release_by_tag(row) : bins.release_slow(row);
+        }
+        void release_slow(std::byte* row) noexcept { bins.release_slow(row); }
+
+        row_bins& bins;
+        Index index;
+        slot_bin<heap_type>* into = nullptr;
+    };
     // From the bin of a class; fills it where it is empty. Null if there is no memory.
     ALLOT_ALWAYS_INLINE std::byte* pop_slow(std::uint32_t index, memory_request& asked) noexcept {
         slot_bin<heap_type>* const b = open(index, asked);

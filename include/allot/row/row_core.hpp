@@ -22,6 +22,7 @@
 #include <allot/row/huge/huge_rows.hpp>
 #include <allot/row/living_handles.hpp>
 #include <allot/row/local_rows.hpp>
+#include <allot/row/release_at.hpp>
 #include <allot/row/row_failure.hpp>
 #include <allot/row/row_heap.hpp>
 #include <allot/row/row_policies.hpp>
@@ -198,18 +199,7 @@ template <class Set> class row_core {
     }
     // Into the shared cache of its heap.
     ALLOT_ALWAYS_INLINE void release_shared(const void* row) noexcept {
-        if (ALLOT_UNLIKELY(!arena().contains(row))) return ignore_foreign(row);
-        if constexpr (ALLOT_CHECKED != 0)
-            if (!detail::is_behind_header(arena(), row)) return;
-        std::byte* const at = detail::opaque_bytes(row);
-        auto& page = rows::page_at(arena().view(), at);
-        if constexpr (policies::counts_first) {
-            const auto word = rows::counting::word(at);
-            const std::uint32_t now = word.load();
-            if (ALLOT_LIKELY(now == word.sole_link && page.ops == &rows::ops)) return rows::release_sole(page, at);
-            if (ALLOT_LIKELY(word.release_shared(now))) return;
-        } else if (ALLOT_LIKELY(page.ops == &rows::ops)) return rows::release(page, at);
-        detail::release_in(arena(), row);
+        release_at<policies>(arena().view(), row, shared_place{*this});
     }
     // An address outside the arena. Checked builds report it as misuse if it is in another arena.
     void ignore_foreign(const void* row) noexcept {
@@ -349,6 +339,23 @@ template <class Set> class row_core {
 
   private:
     using threads = thread_rows<Set>;
+    // The shared cache of a row's heap, of any heap of the manager's own rows.
+    struct shared_place {
+        static bool one_type(page_header& page) noexcept { return page.type != nullptr; }
+        row_core& core() const noexcept { return all; }
+        ALLOT_ALWAYS_INLINE bool enter(typename rows::page& page, std::byte* row, std::size_t) const noexcept {
+            return page.ops == &rows::ops && (policies::counts || rows::is_start(page, row));
+        }
+        ALLOT_ALWAYS_INLINE void push(typename rows::page& page, std::byte* row) const noexcept {
+            rows::heap_of(page).push(row);
+        }
+        void release_entered(typename rows::page& page, std::byte* row) const noexcept {
+            page.ops == &rows::ops ? rows::release(page, row) : release_in(all.arena(), row);
+        }
+        void release_slow(std::byte* row) const noexcept { release_in(all.arena(), row); }
+
+        row_core& all;
+    };
     void open_threads() noexcept {
         threads_ = new (std::nothrow) threads(*this);
         if (threads_ == nullptr) return;

@@ -8,6 +8,7 @@
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
+#include <allot/row/release_at.hpp>
 #include <allot/row/row_calls.hpp>
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_sampler.hpp>
@@ -68,28 +69,30 @@ class local_row_heap : public row_calls<local_row_heap<Set, Heap, Batch>, Heap> 
     }
     ALLOT_ALWAYS_INLINE void release_row(const void* row) noexcept {
         thread_check_.check_thread(core_.context(), heap_.config().name, heap_.config().type);
-        const std::size_t in_arena = arena_.offset(row);
-        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.ignore_foreign(row);
-        if constexpr (ALLOT_CHECKED != 0)
-            if (!detail::is_behind_header(core_.arena(), row)) return;
-        std::byte* const at = detail::opaque_bytes(row);
-        if (rows::template release_if_shared<policies::counts_first>(
-                at, [this](std::byte* more) noexcept { release_slow(more); }))
-            return;
-        auto& page = rows::page_at(arena_, at);
-        if (ALLOT_UNLIKELY(
-                rows::tag_of(page, arena_, in_arena) != tag_ ||
-                !rows::template release_if_sole<policies::counts_first>(page, at, policies::one_type, in_arena)))
-            return release_slow(at);
-        if (ALLOT_UNLIKELY(!cache_.push(at)))
-            if (ALLOT_UNLIKELY(!cache_.push_to_group(at))) push_slow(at);
+        detail::release_at<policies>(arena_, row, own_cache{*this});
+    }
+    struct own_cache {
+        static constexpr bool one_type(page_header&) noexcept { return policies::one_type; }
+        detail::row_core<Set>& core() const noexcept { return handle.core_; }
+        ALLOT_ALWAYS_INLINE bool enter(typename rows::page& page, std::byte*, std::size_t in_arena) const noexcept {
+            return rows::tag_of(page, handle.arena_, in_arena) == handle.tag_;
+        }
+        ALLOT_ALWAYS_INLINE void push(typename rows::page&, std::byte* row) const noexcept { handle.push(row); }
+        void release_entered(typename rows::page&, std::byte* row) const noexcept { handle.release_slow(row); }
+        void release_slow(std::byte* row) const noexcept { handle.release_slow(row); }
+
+        local_row_heap& handle;
+    };
+    ALLOT_ALWAYS_INLINE void push(std::byte* row) noexcept {
+        if (ALLOT_UNLIKELY(!cache_.push(row)))
+            if (ALLOT_UNLIKELY(!cache_.push_to_group(row))) push_slow(row);
     }
     ALLOT_NOINLINE void push_slow(std::byte* row) noexcept { heap_.push_apart(cache_, row); }
     // For a row of another heap, a shared row, or one with a destructor, seal, or guard.
     ALLOT_NOINLINE void release_slow(std::byte* row) noexcept {
         auto& page = rows::page_at(arena_, row);
         if (rows::tag_of(page, arena_, arena_.offset(row)) != tag_) return detail::release_in(core_.arena(), row);
-        if (rows::drop(page, row) && !cache_.push(row) && !cache_.push_to_group(row)) push_slow(row);
+        if (rows::drop(page, row)) push(row);
     }
 
     heap_type& heap_;

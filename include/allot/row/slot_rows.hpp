@@ -94,21 +94,6 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         poison_row(p, row);
         return true;
     }
-    // CountsFirst: releases a row that has other links or flags, by its count alone or through slow(row). False: the
-    // row has one link and no flags, and nothing has changed.
-    template <bool CountsFirst, class Slow>
-    ALLOT_ALWAYS_INLINE static bool release_if_shared([[maybe_unused]] std::byte* row,
-                                                      [[maybe_unused]] Slow slow) noexcept {
-        if constexpr (CountsFirst) {
-            const std::uint32_t now = counting::word(row).load();
-            if (ALLOT_UNLIKELY(now != link_word::sole_link)) {
-                ALLOT_FORGET(row); // keeps the compiler from computing for this path on the common one
-                if (!counting::word(row).release_shared(now)) slow(row);
-                return true;
-            }
-        }
-        return false;
-    }
     // Drops a link. True: it was the last, the row is destroyed, and the caller owns the slot.
     static bool drop(page& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return false;
@@ -218,11 +203,6 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if constexpr (!counting::counts)
             if (!is_row(p, row)) return;
         if (release_if_sole(p, row) || drop(p, row)) heap_of(p).push(row);
-    }
-    // The same for a row with one link and no flags, in a set without canaries.
-    static void release_sole(page_header& h, std::byte* row) noexcept {
-        page& p = static_cast<page&>(h);
-        if (release_if_sole<true>(p, row, false, 0) || drop(p, row)) heap_of(p).push(row);
     }
     static bool is_shared(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
