@@ -162,11 +162,6 @@ template <class Set> class row_core {
         if constexpr (policies::counts) return context_.types.recent_number(type);
         return 0;
     }
-    ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
-        requires(policies::counts)
-    {
-        link(row, arena().view());
-    }
     // `in`: a copy of the arena's view.
     ALLOT_ALWAYS_INLINE void link(const void* row, const detail::arena_bounds& in) noexcept
         requires(policies::counts)
