@@ -95,6 +95,23 @@ TEST_CASE("a local handle allocates and releases rows that others may also relea
     CHECK(rows.valid());
 }
 
+TEST_CASE("a local handle puts a row of another heap back into that heap", "[row_heap]") {
+    allot::row_manager<sets::plain> rows{allot::limit{8_MiB}};
+    auto orders = rows.heap(allot::as<allot::heap::unique>, 48);
+    auto items = rows.heap(allot::as<allot::heap::unique>, 48);
+    auto local = orders.local();
+    void* const own = local.allocate();
+    void* const other = items.allocate();
+    local.release(other);
+    CHECK(items.live_rows() == 0);
+    CHECK(orders.live_rows() == 1);
+    void* const next = local.allocate();
+    CHECK(next != other);
+    local.release(next);
+    local.release(own);
+    CHECK(rows.live_rows() == 0);
+}
+
 TEST_CASE("heaps of one size are shared, packed ones by type", "[row_heap]") {
     allot::row_manager<sets::plain> rows{allot::limit{8_MiB}};
     const allot::row_type a{"a"}, b{"b"};
