@@ -55,7 +55,8 @@ ALLOT_COLD inline void account::locked::act_and_unlock(const account& by, bool e
     const std::size_t free = refunds != 0 && tree.reports_frees ? by.root().tree_node::headroom() : 0;
     tree.lock.unlock();
     detail::wait_list::signal(woken);
-    if (free != 0) judged.by->freed(judged.kind, free);
+    if (free != 0)
+        judged.by->post({.what = oom::event::refunded, .detail = static_cast<std::uint8_t>(judged.kind), .free = free});
     else if (judged.by != nullptr) judged.by->deliver();
     end_drained(drained); // the last one may destroy the root
 }
@@ -113,7 +114,7 @@ class account::waiting_request {
         {
             const locked scope(in_);
             scope.tree.waiters.remove(w_);
-            if (verdict_ == verdict::roll_back && scope.tree.judged.by->sees_frees())
+            if (verdict_ == verdict::roll_back && scope.tree.judged.by->sees_refunds)
                 scope.tree.acts_at_unlock = scope.tree.reports_frees = true;
         }
         if (&by_.root() != &in_) {

@@ -13,6 +13,8 @@
 #include <allot/core/intrusive_list.hpp>
 #include <allot/core/memory_kind.hpp>
 #include <allot/core/text.hpp>
+#include <allot/core/units.hpp>
+#include <allot/reclaim/wait_limit.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/parking.hpp>
@@ -26,43 +28,7 @@ class account;
 
 namespace detail {
 
-// A thread that a judge knows. All: the thread itself, but where said.
-class judged_thread {
-  public:
-    static constexpr std::uint32_t decided = 8; // a signal to its spot, beside those of waits
-
-    judged_thread() = default;
-    judged_thread(const judged_thread&) = delete;
-    judged_thread& operator=(const judged_thread&) = delete;
-
-    // Tells the judge an event of this thread, and signals those whose waits it ended.
-    virtual verdict post(oom::command what) noexcept = 0;
-    // Any thread, in a tree's lock: the judge's deliver() follows.
-    virtual verdict post_in_lock(oom::command what) noexcept = 0;
-    // Now: it may have been decided since by an event of another thread.
-    virtual verdict look() const noexcept = 0;
-    // Any thread, in the tree's lock: whether its requests go before the other's.
-    virtual bool goes_before(const judged_thread& other) const noexcept = 0;
-    // The account of its only task; null: not known.
-    virtual const account* memory_of_task() const noexcept = 0;
-    // If it sleeps from now on, when it is overdue, on fine_clock.
-    virtual std::uint64_t overdue_at() const noexcept = 0;
-
-    // Sleeps while it is rolled back.
-    verdict wait_until_ready() noexcept {
-        verdict v = post({.what = oom::event::ready});
-        const std::uint64_t longest = overdue_at();
-        while (v == verdict::sleep) v = spot.wait_until(longest) == 0 ? post({.what = oom::event::overdue}) : look();
-        return v;
-    }
-
-    sys::parking spot;
-    // How its next request fails that an injector refuses; fits: as it did.
-    charge_outcome injected = charge_outcome::fits;
-
-  protected:
-    ~judged_thread() = default;
-};
+class judged_thread;
 
 // Refuses charges on purpose, for tests (oom/injection.hpp).
 class injector {
@@ -84,6 +50,9 @@ class injector {
 class judge {
   public:
     tenants roots; // the accounts that were given it
+    // Whether refunds are posted once a thread was rolled back, with the bytes that are free at the root then.
+    const bool sees_refunds;
+    const time_span longest_wait; // of one sleep
 
     // ---- injectors: asked before each charge that is not forced, in the trees that have some
 
@@ -105,23 +74,83 @@ class judge {
 
     // ---- requests that wait
 
+    // What an event does, and what its thread does next.
+    struct answer {
+        std::uint32_t result = 0; // of oom::machine::apply()
+        verdict next = verdict::try_again;
+    };
+    // The one way in: applies the command, logs it, and signals the threads whose waits it ended. Requires no lock of a
+    // tree. Throws: std::bad_alloc where a task, thread, resource or hold begins.
+    answer post(const oom::command& what) {
+        const answer a = apply(what);
+        deliver();
+        return a;
+    }
+    // The same in a tree's lock; deliver() follows behind it.
+    virtual answer apply(const oom::command& what) = 0;
+    // Signals the threads whose waits were ended.
+    virtual void deliver() noexcept = 0;
     // The calling thread, if the judge knows it; else null.
     virtual judged_thread* this_thread() noexcept = 0;
-    // Signals the threads whose waits were ended in a tree's lock, which the caller has left.
-    virtual void deliver() noexcept = 0;
-    // Whether freed() is to be called once a thread was rolled back: bytes were refunded, and this many are free at
-    // the root now. Requires that no lock of a tree is held.
-    virtual bool sees_frees() const noexcept = 0;
-    virtual void freed(memory_kind whose, std::size_t free_bytes) noexcept = 0;
+    virtual verdict look(oom::thread_id id) const noexcept = 0;
+    virtual bool goes_before(oom::thread_id a, oom::thread_id b) const noexcept = 0;
+    virtual const account* memory_of_task(oom::thread_id id) const noexcept = 0;
     // For reports: the tasks, what they hold, and what each waits for. Requires: no lock of allot is held.
     virtual void write_tasks(text_writer& out) const noexcept = 0;
 
   protected:
-    judge() = default;
+    judge(bool sees, time_span longest) noexcept : sees_refunds(sees), longest_wait(longest) {}
     ~judge() = default;
 
   private:
     intrusive_list<injector, &injector::place_> injectors_;
+};
+
+// A thread that a judge knows: where it sleeps, and its id there. All: the thread itself, but where said.
+class judged_thread {
+  public:
+    static constexpr std::uint32_t decided = 8; // a signal to its spot, beside those of waits
+
+    judged_thread(judge& by, oom::thread_id id) noexcept : by_(by), id_(id) {}
+    judged_thread(const judged_thread&) = delete;
+    judged_thread& operator=(const judged_thread&) = delete;
+
+    oom::thread_id id() const noexcept { return id_; }
+    // Tells the judge an event of this thread.
+    verdict post(oom::command what) noexcept {
+        what.thread = id_;
+        return by_.post(what).next;
+    }
+    // Any thread, in a tree's lock: the judge's deliver() follows.
+    verdict post_in_lock(oom::command what) noexcept {
+        what.thread = id_;
+        return by_.apply(what).next;
+    }
+    // Now: it may have been decided since by an event of another thread.
+    verdict look() const noexcept { return by_.look(id_); }
+    // Any thread, in the tree's lock: whether its requests go before the other's.
+    bool goes_before(const judged_thread& other) const noexcept {
+        return &other.by_ == &by_ && by_.goes_before(id_, other.id_);
+    }
+    // The account of its only task; null: not known.
+    const account* memory_of_task() const noexcept { return by_.memory_of_task(id_); }
+    // If it sleeps from now on, when it is overdue, on fine_clock.
+    std::uint64_t overdue_at() const noexcept { return wait_limit{by_.longest_wait}.deadline(); }
+    // Sleeps while it is rolled back.
+    verdict wait_until_ready() noexcept {
+        verdict v = post({.what = oom::event::ready});
+        const std::uint64_t longest = overdue_at();
+        while (v == verdict::sleep) v = spot.wait_until(longest) == 0 ? post({.what = oom::event::overdue}) : look();
+        return v;
+    }
+
+    sys::parking spot;
+    // How its next request fails that an injector refuses; fits: as it did.
+    charge_outcome injected = charge_outcome::fits;
+
+  private:
+    judge& by_;
+    const oom::thread_id id_;
 };
 
 } // namespace detail

@@ -23,7 +23,6 @@
 #include <allot/oom/event_log.hpp>
 #include <allot/oom/machine.hpp>
 #include <allot/oom/task_record.hpp>
-#include <allot/reclaim/wait_limit.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/clock.hpp>
 #include <allot/sys/mutex.hpp>
@@ -46,7 +45,8 @@ class arbiter final : public judged_by, allot::detail::judge {
     /// Requires: the log's receiver outlives the arbiter. `longest_wait`: a request that sleeps longer splits its input;
     /// where it did or cannot, it is refused.
     explicit arbiter(const oom::rules& r = {}, log_sink log = {}, time_span longest_wait = forever) noexcept
-        : judged_by{this, memory_kind::host}, machine_(r), log_(log), longest_wait_(longest_wait) {}
+        : judged_by{this, memory_kind::host}, judge(r.rolled_back_wakes == wakes::at_free, longest_wait), machine_(r),
+          log_(log) {}
     arbiter(const arbiter&) = delete;
     arbiter& operator=(const arbiter&) = delete;
     /// Requires: its tasks, resources and root accounts have ended. Checked builds report one that lives.
@@ -74,18 +74,7 @@ class arbiter final : public judged_by, allot::detail::judge {
         const allot::detail::lock_guard hold(lock_);
         return machine_.tasks()[id].used ? tasks_[id].number : 0;
     }
-    // The one way in, for all that has no other lock: applies the command to the machine, logs it, and signals the
-    // threads whose waits it ended. Returns what the machine does.
-    std::uint32_t post(const command& c) {
-        std::uint32_t result = 0;
-        {
-            const allot::detail::lock_guard hold(lock_);
-            result = call(c);
-        }
-        deliver();
-        return result;
-    }
-
+    using judge::post;
     // Before an attempt that is made alone: what no object uses below the accounts is returned, and pieces that streams
     // of a device have cut are joined, so that it finds what a first one would. Requires that no lock is held.
     void gather() noexcept {
@@ -94,14 +83,27 @@ class arbiter final : public judged_by, allot::detail::judge {
     }
 
   private:
-    friend detail::thread_record;
     friend task;
     friend task_thread;
 
     allot::detail::judged_thread* this_thread() noexcept override;
-    bool sees_frees() const noexcept override { return machine_.rules().rolled_back_wakes == wakes::at_free; }
-    void freed(memory_kind whose, std::size_t free_bytes) noexcept override {
-        post({.what = event::refunded, .detail = static_cast<std::uint8_t>(whose), .free = free_bytes});
+    answer apply(const command& what) override {
+        const allot::detail::lock_guard hold(lock_);
+        const std::uint32_t result = call(what);
+        return {result, what.thread != no_id ? machine_.verdict_for(what.thread) : verdict::try_again};
+    }
+    verdict look(thread_id id) const noexcept override {
+        const allot::detail::lock_guard hold(lock_);
+        return machine_.verdict_for(id);
+    }
+    bool goes_before(thread_id a, thread_id b) const noexcept override {
+        const allot::detail::lock_guard hold(lock_);
+        return machine_.goes_before(a, b);
+    }
+    const account* memory_of_task(thread_id id) const noexcept override {
+        const allot::detail::lock_guard hold(lock_);
+        const machine::thread& t = machine_[id];
+        return t.task != no_id && t.others.empty() ? tasks_[t.task].memory : nullptr;
     }
     void deliver() noexcept override {
         while (signals_due_.load(std::memory_order_relaxed)) {
@@ -176,42 +178,8 @@ class arbiter final : public judged_by, allot::detail::judge {
     bool is_unused_ = true; // no scope has begun, so nothing has cut free memory
     std::atomic<bool> signals_due_{false}, refused_since_gathered_{false};
     const log_sink log_;
-    const time_span longest_wait_;
 };
 
-// ---- what the accounts call ----------------------------------------------------------------------------------------
-
-namespace detail {
-
-inline verdict thread_record::post(command what) noexcept {
-    const verdict v = post_in_lock(what);
-    by_.deliver();
-    return v;
-}
-inline verdict thread_record::post_in_lock(command what) noexcept {
-    what.thread = id_;
-    const allot::detail::lock_guard hold(by_.lock_);
-    by_.call(what);
-    return by_.machine_.verdict_for(id_);
-}
-inline verdict thread_record::look() const noexcept {
-    const allot::detail::lock_guard hold(by_.lock_);
-    return by_.machine_.verdict_for(id_);
-}
-inline bool thread_record::goes_before(const judged_thread& other) const noexcept {
-    const auto& o = static_cast<const thread_record&>(other);
-    if (&o.by_ != &by_) return false;
-    const allot::detail::lock_guard hold(by_.lock_);
-    return by_.machine_.goes_before(id_, o.id_);
-}
-inline const account* thread_record::memory_of_task() const noexcept {
-    const allot::detail::lock_guard hold(by_.lock_);
-    const machine::thread& t = by_.machine_[id_];
-    return t.task != no_id && t.others.empty() ? by_.tasks_[t.task].memory : nullptr;
-}
-inline std::uint64_t thread_record::overdue_at() const noexcept { return wait_limit{by_.longest_wait_}.deadline(); }
-
-} // namespace detail
 } // namespace oom
 } // namespace allot::inline ALLOT_ABI
 

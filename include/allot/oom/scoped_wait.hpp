@@ -29,7 +29,7 @@ namespace oom {
 class resource {
   public:
     /// Requires: it outlives its holders and waits; the arbiter outlives it. Throws: std::bad_alloc.
-    explicit resource(arbiter& by) : by_(by), id_(by.post({.what = event::resource_begun})) {}
+    explicit resource(arbiter& by) : by_(by), id_(by.post({.what = event::resource_begun}).result) {}
     resource(const resource&) = delete;
     resource& operator=(const resource&) = delete;
     ~resource() { by_.post({.what = event::resource_ended, .on = id_}); }

@@ -95,7 +95,7 @@ class task_thread {
     explicit task_thread(task& of, thread_kind kind = thread_kind::dedicated) : by_(of.by()) {
         const allot::detail::lock_guard hold(by_.lock_);
         const std::size_t ids = by_.machine_.threads().size();
-        if (by_.threads_.size() == ids) by_.threads_.emplace_back(by_, static_cast<thread_id>(ids));
+        if (by_.threads_.size() == ids) by_.threads_.emplace_back(*by_.by, static_cast<thread_id>(ids));
         id_ = by_.call({.what = event::started, .detail = static_cast<std::uint8_t>(kind), .on = of.id()});
         record_ = &by_.threads_[id_]; // it stays there
         detail::thread_record& r = *record_;

@@ -1,12 +1,10 @@
 // What an arbiter keeps of a task and of a thread, beside the machine's state. Part of arbiter.hpp.
 //
-// Cost: 96 bytes a task, 72 a thread, kept until the arbiter ends, and used again. Threads: requires the arbiter's lock.
+// Cost: 96 bytes a task, 64 a thread, kept until the arbiter ends, and used again. Threads: requires the arbiter's lock.
 #pragma once
 
 #include <allot/account/judge.hpp>
 #include <allot/config.hpp>
-#include <allot/core/charge_status.hpp>
-#include <allot/core/memory_kind.hpp>
 #include <allot/oom/situation.hpp>
 
 #include <cstddef>
@@ -17,8 +15,6 @@ namespace allot::inline ALLOT_ABI {
 class account;
 
 namespace oom {
-
-class arbiter;
 
 /// Times and counts of what a task, or all of them, lost and waited for. The sums over the tasks are those of the
 /// whole.
@@ -50,30 +46,15 @@ struct task_record {
     std::uint64_t number = 0; // of all tasks of the arbiter, from 1
 };
 
-// A thread: the accounts post its events while its request waits.
-class thread_record final : public allot::detail::judged_thread {
-  public:
-    thread_record(arbiter& by, thread_id id) noexcept : by_(by), id_(id) {}
-
-    verdict post(command what) noexcept override;
-    verdict post_in_lock(command what) noexcept override;
-    verdict look() const noexcept override;
-    bool goes_before(const judged_thread& other) const noexcept override;
-    const account* memory_of_task() const noexcept override;
-    std::uint64_t overdue_at() const noexcept override;
-
-    arbiter& by() const noexcept { return by_; }
-    thread_id id() const noexcept { return id_; }
+// A thread, used again for later ones of its id.
+struct thread_record final : allot::detail::judged_thread {
+    using judged_thread::judged_thread;
 
     std::uint64_t number = 0;     // of all threads of the arbiter, from 1: ids are used again
     std::uint64_t slept_at = 0;   // on fine_clock; 0: it is awake
     std::uint64_t attempt_at = 0; // its attempt began
     std::uint64_t slept_in_attempt = 0;
     bool to_signal = false;
-
-  private:
-    arbiter& by_;
-    const thread_id id_;
 };
 
 } // namespace detail

@@ -29,8 +29,8 @@ BUGS = {
         law=4),
     "arbiter_signals_with_its_lock_held": bug(
         "unit/oom/waits.cpp",
-        "result = call(c); } deliver(); return result;",
-        "result = call(c); deliver(); } return result;",
+        "const std::uint32_t result = call(what);",
+        "const std::uint32_t result = call(what); deliver();",
         law=5),
     "arbiters_share_a_hidden_count": bug(
         "model/oom_monte_carlo.cpp",
