@@ -52,7 +52,7 @@ class judge {
     tenants roots; // the accounts that were given it
     // Whether refunds are posted once a thread was rolled back, with the bytes that are free at the root then.
     const bool sees_refunds;
-    const time_span longest_wait; // of one sleep
+    const time_span longest_sleep; // of a request
 
     // ---- injectors: asked before each charge that is not forced, in the trees that have some
 
@@ -99,7 +99,7 @@ class judge {
     virtual void write_tasks(text_writer& out) const noexcept = 0;
 
   protected:
-    judge(bool sees, time_span longest) noexcept : sees_refunds(sees), longest_wait(longest) {}
+    judge(bool sees, time_span longest) noexcept : sees_refunds(sees), longest_sleep(longest) {}
     ~judge() = default;
 
   private:
@@ -115,7 +115,6 @@ class judged_thread {
     judged_thread(const judged_thread&) = delete;
     judged_thread& operator=(const judged_thread&) = delete;
 
-    oom::thread_id id() const noexcept { return id_; }
     // Tells the judge an event of this thread.
     verdict post(oom::command what) noexcept {
         what.thread = id_;
@@ -135,7 +134,7 @@ class judged_thread {
     // The account of its only task; null: not known.
     const account* memory_of_task() const noexcept { return by_.memory_of_task(id_); }
     // If it sleeps from now on, when it is overdue, on fine_clock.
-    std::uint64_t overdue_at() const noexcept { return wait_limit{by_.longest_wait}.deadline(); }
+    std::uint64_t overdue_at() const noexcept { return wait_limit{by_.longest_sleep}.deadline(); }
     // Sleeps while it is rolled back.
     verdict wait_until_ready() noexcept {
         verdict v = post({.what = oom::event::ready});
