@@ -1,4 +1,4 @@
-// heap/shared_caches.hpp: a place is with one borrower at a time, who sees what the last one left there; nobody waits.
+// sync/shared_caches.hpp: a place is with one borrower at a time, who sees what the last one left there; nobody waits.
 #include "relacy_common.hpp"
 
 namespace {

@@ -1,13 +1,13 @@
-// heap/shared_caches.hpp, the code itself: a heap whose caches are shut while one of them is filled. The one that comes
+// sync/shared_caches.hpp, the code itself: a heap whose caches are shut while one of them is filled. The one that comes
 // last finds the slots: the filler sees that they are shut, or the flush waits. slot_caches' part is written out here.
 #include "relacy_code.hpp"
 
-#include <allot/heap/shared_caches.hpp>
-#include <allot/sync/pause.hpp>
+#include <allot/sync/shared_caches.hpp>
 
 namespace {
 
-using caches = allot::shared_caches<>;
+struct cache {};
+using caches = allot::shared_caches<cache>;
 
 struct shut_and_fill : rl::test_suite<shut_and_fill, 2> {
     struct shared {
@@ -38,10 +38,7 @@ struct shut_and_fill : rl::test_suite<shut_and_fill, 2> {
     void shut(caches::place& place) {
         heap->past_caches.fetch_or(1, std::memory_order_seq_cst);
         allot::full_fence();
-        for (;; allot::yield()) {
-            if (const auto borrowed = heap->all.borrow(place)) return flush();
-            if (place.is_filled()) return;
-        }
+        if (const auto borrowed = heap->all.wait_for(place)) flush();
     }
     void thread(unsigned index) {
         caches::place& place = heap->all.all()[0];

@@ -1,4 +1,4 @@
-// What an arbiter is told, one event of a thread, a task or a resource with its numbers; and what it answers.
+// An event that is reported to an arbiter: of a thread, a task or a resource with its numbers; and what it answers.
 //
 // Accounts, tasks, scopes and waits post commands; the arbiter applies each to its machine (oom/machine.hpp) and logs
 // it. An event that does not fit the state of its thread changes nothing, so a log that is replayed gives the same

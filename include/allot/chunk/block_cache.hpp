@@ -1,8 +1,8 @@
 // A cache of free blocks of a chunk arena, by size class, last in first out; it belongs to the arena or to a thread.
 //
-// One thread at a time is inside a cache: in a shared cache by an exchange, in its own cache by sync/owner_entry.hpp,
-// which lets another thread in to empty it; so an idle or ended thread keeps no blocks from others. Inside are some
-// dozen instructions: no lock, no system call, no page request.
+// One thread at a time is inside a cache: in a shared cache by sync/shared_caches.hpp, in its own cache by
+// sync/owner_entry.hpp, which lets another thread in to empty it; so an idle or ended thread keeps no blocks from
+// others. Inside are some hundred instructions: no lock, no system call, no page request.
 // Invariant: a block in a cache is free, out of the chunks, and `cached` in the block table; bytes_now() <= the budget,
 // and so is the block kept beside the bins.
 // Cost: 8 bytes per slot, about 14 KiB where all classes are used, in memory once used. Threads: as above.
@@ -12,7 +12,6 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
-#include <allot/sync/pause.hpp>
 
 #include <array>
 #include <atomic>
@@ -107,8 +106,8 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
         return true;
     }
 
-    // --- requires enter() ------------------------------------------------------------------------------------
-    // Null: none of the class.
+    // --- requires that the caller is inside
+    // ------------------------------------------------------------------------------------ Null: none of the class.
     ALLOT_ALWAYS_INLINE std::byte* pop(unsigned c, std::size_t bytes) noexcept {
         bin& b = bins_[c];
         const std::uint32_t n = b.n();
@@ -195,19 +194,6 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
     std::byte* kept_ = nullptr;
     std::array<bin, cache_config::max_classes> bins_{};
     std::byte** slots_ = nullptr; // owned
-};
-
-// A cache of the arena. A thread that finds it in use does without.
-template <bool Counts> class alignas(64) shared_block_cache : public block_cache<Counts> {
-  public:
-    ALLOT_ALWAYS_INLINE bool enter() noexcept { return !inside_.exchange(true, std::memory_order_acquire); }
-    ALLOT_ALWAYS_INLINE void leave() noexcept { inside_.store(false, std::memory_order_release); }
-    void enter_slow() noexcept {
-        while (!enter()) yield();
-    }
-
-  private:
-    std::atomic<bool> inside_{false};
 };
 
 } // namespace detail

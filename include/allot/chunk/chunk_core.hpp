@@ -17,14 +17,12 @@
 #include <allot/chunk/thread_block_cache.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
-#include <allot/core/hash.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/sync/lock_guard.hpp>
+#include <allot/sync/shared_caches.hpp>
 #include <allot/sync/thread_cache_registry.hpp>
 #include <allot/sys/mutex.hpp>
-#include <allot/sys/thread.hpp>
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +37,7 @@ template <class Policies> class chunk_core {
     using heap_type = chunk_heap<Policies>;
     using pages_type = charged_pages<typename Policies::ledger>;
     static constexpr bool counts = Policies::counts;
+    using cache_type = block_cache<counts>;
     static constexpr unsigned max_classes = heap_type::max_classes;
     static_assert(max_classes == cache_config::max_classes && classes::class_of(heap_type::max_chunk) < max_classes);
     static_assert(max_classes <= block_table::max_classes);
@@ -52,7 +51,7 @@ template <class Policies> class chunk_core {
 
     chunk_core(pages_type& pages, std::size_t chunk_bytes) noexcept : heap_(pages, chunk_bytes, &flush, this) {
         config_.make(classes{}, heap_.largest_block(), chunk_bytes / 4);
-        for (auto& cache : shared_) cache.open(config_);
+        for (auto& shared : shared_.all()) shared.cache.open(config_);
         if constexpr (Policies::per_thread) threads_ = new (std::nothrow) places(*this);
     }
     // Empties all caches. No other thread may use the arena any more.
@@ -75,18 +74,26 @@ template <class Policies> class chunk_core {
     ALLOT_ALWAYS_INLINE std::byte* pop(unsigned c, std::size_t requested) noexcept {
         if constexpr (Policies::per_thread)
             if (thread_cache* const mine = threads_ != nullptr ? threads_->here() : nullptr;
-                ALLOT_LIKELY(mine != nullptr))
-                return pop_from(*mine, c, requested);
-        auto& cache = shared_cache();
-        return pop_from(cache, c, requested);
+                ALLOT_LIKELY(mine != nullptr)) {
+                if (ALLOT_UNLIKELY(!mine->enter())) return nullptr;
+                std::byte* const block = pop_from(*mine, c, requested);
+                mine->leave();
+                return block;
+            }
+        const auto borrowed = shared_.borrow();
+        return ALLOT_LIKELY(static_cast<bool>(borrowed)) ? pop_from(*borrowed, c, requested) : nullptr;
     }
     // Puts a block that is `cached` in the block table into the caller's cache; false: it is full, or in use.
     ALLOT_ALWAYS_INLINE bool push(unsigned c, std::byte* block) noexcept {
         if constexpr (Policies::per_thread)
-            if (thread_cache* const mine = threads_ != nullptr ? threads_->known() : nullptr;
-                ALLOT_LIKELY(mine != nullptr))
-                return push_to(*mine, c, block);
-        return push_to(shared_cache(), c, block);
+            if (thread_cache* const mine = known(); ALLOT_LIKELY(mine != nullptr)) {
+                if (ALLOT_UNLIKELY(!mine->enter())) return false;
+                const bool ok = mine->push(c, config_.bytes[c], block);
+                mine->leave();
+                return ok;
+            }
+        const auto borrowed = shared_.borrow();
+        return ALLOT_LIKELY(static_cast<bool>(borrowed)) && borrowed->push(c, config_.bytes[c], block);
     }
     // Takes a batch of blocks from the chunks, returns one and puts the others into the caller's cache. All are
     // `cached` in the block table: the caller marks the one live. Null: no memory. Requires: align is at most a page.
@@ -98,7 +105,10 @@ template <class Policies> class chunk_core {
         if (got == 0) return nullptr;
         if constexpr (counts) uncached_counts_.count_shared(c, asked.bytes);
         std::byte* const block = batch[--got];
-        while (got != 0 && push(c, batch[got - 1])) --got;
+        if (got != 0)
+            inside([&](auto& cache) {
+                while (got != 0 && cache.push(c, config_.bytes[c], batch[got - 1])) --got;
+            });
         if (got != 0) heap_.give(batch, got);
         return block;
     }
@@ -107,11 +117,8 @@ template <class Policies> class chunk_core {
     ALLOT_NOINLINE void give(unsigned c, std::byte* block) noexcept {
         std::byte* out[64]{block};
         std::uint32_t n = 1;
-        if (config_.limit[c] != 0 || config_.keeps_last(c)) {
-            thread_cache* mine = nullptr;
-            if constexpr (Policies::per_thread) mine = threads_ != nullptr ? threads_->known() : nullptr;
-            n = mine != nullptr ? make_room(*mine, c, block, out) : make_room(shared_cache(), c, block, out);
-        }
+        if (config_.limit[c] != 0 || config_.keeps_last(c))
+            inside([&](auto& cache) { n = make_room(cache, c, block, out); });
         if (n != 0) heap_.give(out, n);
     }
 
@@ -120,22 +127,21 @@ template <class Policies> class chunk_core {
     void set_shut(bool now) noexcept {
         {
             const lock_guard alone(flushing_);
-            if (now) enter_and_empty();
+            if (now) take_and_empty();
             shut_.store(now, std::memory_order_relaxed);
-            if (!now)
-                for (auto& cache : shared_) cache.leave();
+            if (!now) give_shared();
         }
         if constexpr (Policies::per_thread)
             if (threads_ != nullptr) threads_->set_shut(now);
     }
     // Requires that the caller is inside the cache.
-    template <class Cache> void empty(Cache& cache) noexcept {
+    void empty(cache_type& cache) noexcept {
         std::byte* out[64];
         if (std::byte* const last = cache.take_last()) heap_.give(&last, 1);
         while (const std::uint32_t n = cache.template take_largest<classes>(out, 64)) heap_.give(out, n);
     }
     // Keeps the counts of a thread's cache that ends.
-    template <class Cache> void keep_counts([[maybe_unused]] const Cache& cache) noexcept {
+    void keep_counts([[maybe_unused]] const cache_type& cache) noexcept {
         if constexpr (counts)
             for (unsigned c = 0; c != max_classes; ++c) uncached_counts_.add(c, cache.counted(c));
     }
@@ -170,30 +176,28 @@ template <class Policies> class chunk_core {
   private:
     using thread_cache = thread_block_cache<chunk_core>;
     using places = thread_cache_registry<chunk_core, thread_cache>;
-    using shared = shared_block_cache<counts>;
 
-    ALLOT_ALWAYS_INLINE shared& shared_cache() noexcept {
-        return shared_[multiplicative_hash(sys::thread_token(), 62)];
+    // This thread's own cache, if it has one.
+    ALLOT_ALWAYS_INLINE thread_cache* known() noexcept { return threads_ != nullptr ? threads_->known() : nullptr; }
+    // Calls call(cache) inside the caller's cache; not if that is in use.
+    template <class Call> void inside(Call call) noexcept {
+        if constexpr (Policies::per_thread)
+            if (thread_cache* const mine = known()) {
+                if (!mine->enter()) return;
+                call(static_cast<cache_type&>(*mine));
+                return mine->leave();
+            }
+        if (const auto borrowed = shared_.borrow()) call(*borrowed);
     }
-    template <class Cache>
-    ALLOT_ALWAYS_INLINE std::byte* pop_from(Cache& cache, unsigned c, std::size_t requested) noexcept {
-        if (ALLOT_UNLIKELY(!cache.enter())) return nullptr;
+    // The next two require that the caller is inside the cache.
+    ALLOT_ALWAYS_INLINE std::byte* pop_from(cache_type& cache, unsigned c, std::size_t requested) noexcept {
         std::byte* const block = cache.pop(c, config_.bytes[c]);
         if (ALLOT_LIKELY(block != nullptr)) cache.count(c, requested);
-        cache.leave();
         return block;
-    }
-    template <class Cache> ALLOT_ALWAYS_INLINE bool push_to(Cache& cache, unsigned c, std::byte* block) noexcept {
-        if (ALLOT_UNLIKELY(!cache.enter())) return false;
-        const bool ok = cache.push(c, config_.bytes[c], block);
-        cache.leave();
-        return ok;
     }
     // Puts the block into the cache and the blocks that it displaces into `out`, or the block itself where the cache
     // does not take it. Returns the number in `out`.
-    template <class Cache>
-    std::uint32_t make_room(Cache& cache, unsigned c, std::byte* block, std::byte** out) noexcept {
-        if (!cache.enter()) return out[0] = block, 1;
+    std::uint32_t make_room(cache_type& cache, unsigned c, std::byte* block, std::byte** out) noexcept {
         std::uint32_t n = 0;
         if (config_.keeps_last(c)) {
             if (std::byte* const before = cache.keep_last(c, block)) out[n++] = before;
@@ -201,14 +205,13 @@ template <class Policies> class chunk_core {
             n = cache.template make_room<classes>(c, out, 63);
             if (!cache.push(c, config_.bytes[c], block)) out[n++] = block;
         }
-        cache.leave();
         return n;
     }
     template <class Visit> void for_each_cache(Visit visit) {
-        for (auto& cache : shared_) visit(static_cast<const block_cache<counts>&>(cache));
+        for (const auto& shared : shared_.all()) visit(shared.cache);
         if constexpr (Policies::per_thread)
             if (threads_ != nullptr)
-                threads_->for_each([&](thread_cache& mine) { visit(static_cast<const block_cache<counts>&>(mine)); });
+                threads_->for_each([&](thread_cache& mine) { visit(static_cast<const cache_type&>(mine)); });
     }
     template <class Visit> void usage_of(const typename heap_type::state& now, Visit visit) {
         for (unsigned c = 0; c != max_classes && classes::bytes_of(c) <= heap_.largest_block(); ++c) {
@@ -230,15 +233,19 @@ template <class Policies> class chunk_core {
     void flush_shared() noexcept {
         const lock_guard alone(flushing_);
         if (shut_.load(std::memory_order_relaxed)) return;
-        enter_and_empty();
-        for (auto& cache : shared_) cache.leave();
+        take_and_empty();
+        give_shared();
     }
-    // Requires flushing_.
-    void enter_and_empty() noexcept {
-        for (auto& cache : shared_) {
-            cache.enter_slow();
-            empty(cache);
+    // The shared caches stay in use until give_shared(). Requires flushing_, as the next one.
+    void take_and_empty() noexcept {
+        for (auto& shared : shared_.all()) {
+            auto borrowed = shared_.wait_for(shared);
+            empty(*borrowed);
+            borrowed.keep();
         }
+    }
+    void give_shared() noexcept {
+        for (auto& shared : shared_.all()) shared_.give(shared);
     }
     static void flush(void* self) noexcept {
         auto& core = *static_cast<chunk_core*>(self);
@@ -248,7 +255,7 @@ template <class Policies> class chunk_core {
     }
 
     cache_config config_;
-    std::array<shared, 4> shared_;
+    shared_caches<cache_type> shared_;
     sys::mutex flushing_{lock_rank::thread_caches};
     std::atomic<bool> shut_{false}; // this object is inside the shared caches; written under flushing_
     places* threads_ = nullptr;     // heap::per_thread only

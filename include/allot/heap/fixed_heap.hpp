@@ -1,5 +1,5 @@
-// A heap of slots of one size, shared by any number of threads: slot caches (heap/slot_caches.hpp) in front of heaplets
-// (heap/slot_store.hpp), and what a row manager asks of a heap.
+// A heap of slots of one size, shared by any number of threads: slot_caches, with a slot_store behind them, and what a
+// row manager asks of a heap.
 //
 // Slots move between caches and heaplets in groups and batches. A release never waits.
 // Invariant: a slot holds a row, is in one cache or in the quarantine, or is free in its heaplet.
@@ -36,8 +36,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     using user_cache = typename caches_type::user_cache;
     template <std::size_t N> using cache_of = slot_cache<N, typename store_type::deferred_type>;
 
-    fixed_heap(page_provider& provider, const heap_config& config) noexcept
-        : store_(provider, config, *this), caches_(store_) {
+    fixed_heap(page_provider& provider, const heap_config& config) noexcept : caches_(provider, config, *this) {
         provider.heaps().add(*this);
     }
     ~fixed_heap() override = default;
@@ -46,20 +45,19 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     bool configure(const heap_config& config) noexcept {
         if (!caches_.walk_lock().try_lock()) return false;
         const detail::lock_guard walk(caches_.walk_lock(), detail::adopt_lock);
-        const detail::lock_guard hold(store_.lock());
-        store_.configure(config);
+        const detail::lock_guard hold(store().lock());
         live.end();
-        caches_.configure();
+        caches_.configure(config);
         return true;
     }
 
     static std::size_t rows_per_page(const heap_config& config, std::size_t page_bytes) noexcept {
         return store_type::rows_per_page(config, page_bytes);
     }
-    const heap_config& config() const noexcept { return store_.config(); }
-    const slot_geometry& cut() const noexcept { return store_.cut(); }
-    page_provider& provider() const noexcept { return store_.provider(); }
-    std::uintptr_t tag() const noexcept { return store_.tag(); }
+    const heap_config& config() const noexcept { return store().config(); }
+    const slot_geometry& cut() const noexcept { return store().cut(); }
+    page_provider& provider() const noexcept { return store().provider(); }
+    std::uintptr_t tag() const noexcept { return store().tag(); }
 
     // ---- slots: as slot_caches says ---------------------------------------------------------------------------------
 
@@ -67,7 +65,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     template <class Cache> void leave(Cache& cache) noexcept { caches_.leave(cache); }
     std::uint32_t cache_limit(std::size_t capacity) const noexcept { return caches_.cache_limit(capacity); }
     std::size_t users() noexcept {
-        const detail::lock_guard hold(store_.lock());
+        const detail::lock_guard hold(store().lock());
         return caches_.users();
     }
     template <class Cache> std::byte* refill(Cache& cache, detail::memory_request& asked) noexcept {
@@ -82,7 +80,9 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     template <class Cache> void flush(Cache& cache) noexcept { caches_.flush(cache); }
     ALLOT_ALWAYS_INLINE std::byte* pop_cached() noexcept { return caches_.pop_cached(); }
     ALLOT_ALWAYS_INLINE std::byte* pop(detail::memory_request& asked) noexcept { return caches_.pop(asked); }
-    ALLOT_ALWAYS_INLINE void push(std::byte* row) noexcept { caches_.push(row); }
+    void push(std::byte* row) noexcept {
+        caches_.push(row, [this, row](typename caches_type::shared_cache* cache) { caches_.push_slow(row, cache); });
+    }
     void hold(std::byte* row) noexcept
         requires(Guard::waits != 0)
     {
@@ -91,24 +91,24 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
 
     // ---- guards: as heap_hardening says -----------------------------------------------------------------------------
 
-    std::size_t usable() const noexcept { return store_.guards().usable(store_.layout()); }
-    bool is_intact(const std::byte* row) const noexcept { return store_.guards().is_intact(store_.layout(), row); }
-    void guard_row(std::byte* row) const noexcept { store_.guards().guard_row(store_.layout(), row); }
-    void report_found_damage() noexcept override { store_.report_damage(); }
+    std::size_t usable() const noexcept { return store().guards().usable(store().layout()); }
+    bool is_intact(const std::byte* row) const noexcept { return store().guards().is_intact(store().layout(), row); }
+    void guard_row(std::byte* row) const noexcept { store().guards().guard_row(store().layout(), row); }
+    void report_found_damage() noexcept override { store().report_damage(); }
 
     // ---- pages ------------------------------------------------------------------------------------------------------
 
     std::size_t reclaim(bool forced) noexcept override {
         leaving_pages<page> leaving{provider()};
         if (!forced) {
-            if (!store_.lock().try_lock()) return provider().heaps().note(*this), 0;
-            const detail::lock_guard hold(store_.lock(), detail::adopt_lock);
+            if (!store().lock().try_lock()) return provider().heaps().note(*this), 0;
+            const detail::lock_guard hold(store().lock(), detail::adopt_lock);
             collect(true, leaving);
         } else {
             if (!caches_.lock_walk()) return 0;
             const detail::lock_guard walk(caches_.walk_lock(), detail::adopt_lock);
             caches_.free_waiting();
-            const detail::lock_guard hold(store_.lock());
+            const detail::lock_guard hold(store().lock());
             collect(false, leaving);
         }
         return leaving.give();
@@ -132,7 +132,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
 
       private:
         void set(bool now) noexcept {
-            const detail::lock_guard hold(heap_.store_.lock());
+            const detail::lock_guard hold(heap_.store().lock());
             heap_.caches_.set_releasing_all(now);
         }
         fixed_heap& heap_;
@@ -141,20 +141,20 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
 
     heap_usage usage() noexcept override {
         heap_usage u;
-        const detail::lock_guard hold(store_.lock());
+        const detail::lock_guard hold(store().lock());
         u.name = config().name;
         u.type = config().type;
         u.row_bytes = config().row_bytes;
         u.slot_bytes = cut().stride;
         std::int64_t out = 0;
-        store_.pages().for_each([&](page& p) { out += p.used(); });
+        store().pages().for_each([&](page& p) { out += p.used(); });
         u.cached_rows = caches_.count();
         out -= static_cast<std::int64_t>(u.cached_rows);
         u.live_rows = out > 0 ? static_cast<std::size_t>(out) : 0;
-        u.pages = store_.pages().size();
+        u.pages = store().pages().size();
         u.bytes = u.pages * provider().page_bytes();
-        u.scanned_slots = store_.scan_counts().scanned;
-        u.found_slots = store_.scan_counts().found;
+        u.scanned_slots = store().scan_counts().scanned;
+        u.found_slots = store().scan_counts().found;
         if (u.live_rows != 0)
             u.overhead_per_row = (static_cast<double>(u.bytes) - static_cast<double>(u.live_rows * u.row_bytes)) /
                                  static_cast<double>(u.live_rows);
@@ -162,8 +162,8 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     }
 
     void count_types(type_histogram& into, const histogram_budget& budget) noexcept override {
-        const detail::lock_guard hold(store_.lock());
-        const std::size_t all = store_.pages().size(), sampled = all < budget.pages ? all : budget.pages;
+        const detail::lock_guard hold(store().lock());
+        const std::size_t all = store().pages().size(), sampled = all < budget.pages ? all : budget.pages;
         if (sampled == 0) return;
         const bool many_types = config().type == nullptr && config().live_type != nullptr;
         const std::size_t quota = many_types ? budget.slots / sampled + 1 : 0; // slots to sample per page
@@ -172,7 +172,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
         type_histogram shares; // rows by type, in units of 1/256
         slot_sampler sampler;
         for (std::size_t i = 0; i < sampled; ++i) {
-            page& p = store_.pages().next_of_walk();
+            page& p = store().pages().next_of_walk();
             const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed);
             used += fresh;
             living += p.used();
@@ -193,9 +193,9 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     }
 
     void visit_pages(page_visitor visit, void* context) noexcept override {
-        const detail::lock_guard hold(store_.lock());
+        const detail::lock_guard hold(store().lock());
         const detail::user_call here{detail::user_call::kind::visit};
-        store_.pages().for_each([&](page& p) {
+        store().pages().for_each([&](page& p) {
             const std::int64_t used = p.used();
             visit(context, {p.base(), 1, p.cut.capacity, used > 0 ? static_cast<std::size_t>(used) : 0});
         });
@@ -203,7 +203,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
 
     // Calls visit(page, row) for every slot ever handed out. No other thread may use the heap meanwhile.
     template <class Visit> void visit_slots(Visit visit) noexcept {
-        store_.pages().for_each([&](page& p) {
+        store().pages().for_each([&](page& p) {
             for (std::uint32_t i = 0; i < p.fresh.load(std::memory_order_relaxed); ++i) visit(p, p.row(i));
         });
     }
@@ -215,8 +215,8 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
         while (!live.is_known()) {
             const std::size_t most = pages();
             if (!live.begin(most, cut().capacity)) return false;
-            const detail::lock_guard hold(store_.lock());
-            if (store_.pages().size() <= most) note_live();
+            const detail::lock_guard hold(store().lock());
+            if (store().pages().size() <= most) note_live();
             else live.end(); // other threads have added pages
         }
         return true;
@@ -224,13 +224,13 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     // Whether the slot held a row then. Requires find_live().
     bool was_live(page& p, std::byte* row) noexcept { return live.has(p.number, p.index(row)); }
 
-    std::size_t begin_moves() noexcept override { return store_.begin_moves(); }
+    std::size_t begin_moves() noexcept override { return store().begin_moves(); }
     void end_moves() noexcept override {
         marked = 0;
-        store_.end_moves();
+        store().end_moves();
     }
     std::size_t exchange(std::byte* const* old, std::size_t n, std::byte** slots, std::size_t most) noexcept override {
-        return store_.exchange(old, n, slots, most);
+        return store().exchange(old, n, slots, most);
     }
 
     void visit_rows(row_visitor visit, void* context) noexcept override { config().visit_rows(*this, visit, context); }
@@ -250,8 +250,8 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     }
     bool is_idle() noexcept override {
         if (!caches_.is_abandoned()) return false;
-        const detail::lock_guard hold(store_.lock());
-        return store_.pages().size() == 0 && caches_.users() == 0 && store_.guards().damage_is_reported();
+        const detail::lock_guard hold(store().lock());
+        return store().pages().size() == 0 && caches_.users() == 0 && store().guards().damage_is_reported();
     }
     bool has_users() noexcept override { return handles.load(std::memory_order_relaxed) != 0 || users() != 0; }
 
@@ -262,33 +262,36 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     }
 
     std::size_t pages() noexcept override {
-        const detail::lock_guard hold(store_.lock());
-        return store_.pages().size();
+        const detail::lock_guard hold(store().lock());
+        return store().pages().size();
     }
 
     // No other thread may use the heap meanwhile.
     bool valid() noexcept override {
-        const detail::lock_guard hold(store_.lock());
-        bool good = store_.pages().valid();
-        store_.pages().for_each([&](page& p) {
-            good = good && p.valid(caches_.uncounted(p)) && store_.guards().is_undamaged(store_.layout(), p);
+        const detail::lock_guard hold(store().lock());
+        bool good = store().pages().valid();
+        store().pages().for_each([&](page& p) {
+            good = good && p.valid(caches_.uncounted(p)) && store().guards().is_undamaged(store().layout(), p);
         });
         return good;
     }
 
   private:
+    store_type& store() noexcept { return caches_.store(); }
+    const store_type& store() const noexcept { return caches_.store(); }
+
     // Requires the store's lock. `keeps`: may keep one page.
     void collect(bool keeps, leaving_pages<page>& leaving) noexcept {
-        if (!caches_.is_releasing_all()) store_.collect(keeps && !caches_.is_abandoned(), leaving);
+        if (!caches_.is_releasing_all()) store().collect(keeps && !caches_.is_abandoned(), leaving);
     }
     std::size_t drop_pages(leaving_pages<page>& leaving) noexcept {
         caches_.forget_waiting();
-        return store_.drop_pages(leaving);
+        return store().drop_pages(leaving);
     }
     // Requires the store's lock.
     void note_live() noexcept {
         std::uint32_t number = 0;
-        store_.pages().for_each([&](page& p) {
+        store().pages().for_each([&](page& p) {
             p.number = ++number;
             live.add(p.number, p.fresh.load(std::memory_order_relaxed));
             p.slots.visit_free(p.base(), cut(), [&](std::uint32_t slot) { live.remove(p.number, slot); });
@@ -296,7 +299,6 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
         caches_.visit_cached([&](page& p, std::byte* slot) { live.remove(p.number, p.index(slot)); });
     }
 
-    store_type store_;
     caches_type caches_;
 };
 

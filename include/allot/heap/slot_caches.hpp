@@ -1,5 +1,5 @@
-// The free slots of a heap that no page counts: in registered caches, in the heap's 4 shared ones, in the quarantine.
-// Fills empty caches from the pages of a slot_store, and frees slots of full ones to them.
+// A slot_store with caches in front: registered caches, the heap's 4 shared ones, and the quarantine. They hold free
+// slots that no page counts, are filled from the store's pages, and free slots to them.
 //
 //   refill()                    page -> group -> stack    a word of free bits, under the heap's lock; single slots
 //                                                         where few are free
@@ -18,13 +18,12 @@
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
-#include <allot/heap/shared_caches.hpp>
 #include <allot/heap/slot_cache.hpp>
 #include <allot/heap/slot_store.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/owner_entry.hpp>
-#include <allot/sync/pause.hpp>
+#include <allot/sync/shared_caches.hpp>
 #include <allot/sync/spin_lock.hpp>
 
 #include <atomic>
@@ -40,8 +39,11 @@ template <class Store> class slot_caches {
     using page = typename Store::page;
     using deferred_type = typename Store::deferred_type;
     using user_cache = cache_with_deferred_frees<deferred_type>;
+    using shared_cache = slot_cache<32, deferred_type>;
 
-    explicit slot_caches(Store& store) noexcept : store_(store) {
+    // `heap`: of which they are a part.
+    slot_caches(page_provider& provider, const heap_config& config, heap_base& heap) noexcept
+        : store_(provider, config, heap) {
         set_batch();
         for (auto& shared : shared_.all()) {
             shared.cache.stack = shared.cache.slots();
@@ -51,11 +53,15 @@ template <class Store> class slot_caches {
     slot_caches(const slot_caches&) = delete;
     slot_caches& operator=(const slot_caches&) = delete;
 
-    // Call after the store got another config. Requires the store's lock, and an unused heap.
-    void configure() noexcept {
+    // Makes them the caches and the store of another config. Requires the store's lock, no pages, and an unused heap.
+    void configure(const heap_config& config) noexcept {
+        store_.configure(config);
         set_batch();
         for (auto& shared : shared_.all()) limit(shared.cache, shared.cache.capacity, groups_of_shared);
     }
+
+    Store& store() noexcept { return store_; }
+    const Store& store() const noexcept { return store_; }
 
     // ---- caches of users --------------------------------------------------------------------------------------------
 
@@ -135,21 +141,30 @@ template <class Store> class slot_caches {
         return take_one(asked);
     }
     // Frees one slot. Never waits: if the shared caches it tries are in use, it frees the slot to its heaplet.
-    void push(std::byte* row) noexcept {
+    // `slow(cache)`: calls push_slow(row, cache). The caller does it, so that no address is computed before it is
+    // needed.
+    template <class Slow> ALLOT_ALWAYS_INLINE void push(std::byte* row, Slow slow) noexcept {
         // past_caches_ is read with the cache borrowed: flush_shared() borrows each cache after it was set.
         if (auto borrowed = shared_.borrow();
             borrowed && ALLOT_LIKELY(past_caches_.load(std::memory_order_relaxed) == 0)) {
             if (ALLOT_UNLIKELY(!borrowed->push(row)))
-                if (!borrowed->push_to_group(row)) push_apart(*borrowed, row);
+                if (!borrowed->push_to_group(row)) slow(&*borrowed);
             return;
         }
-        store_.put_one(row);
+        slow(nullptr);
+    }
+    // Into a shared cache, as push_apart(); without one, to its heaplet.
+    ALLOT_NOINLINE void push_slow(std::byte* row, shared_cache* cache) noexcept {
+        if (cache == nullptr) store_.put_one(row);
+        else make_room_and_push(*cache, cache->slots(), row);
     }
     // Puts a released row into the quarantine and frees the slot of the row that leaves it.
     void hold(std::byte* row) noexcept
         requires(Store::guard_type::waits != 0)
     {
-        store_.guards().enter_quarantine(store_.layout(), row, past_caches_, [this](std::byte* out) { push(out); });
+        store_.guards().enter_quarantine(store_.layout(), row, past_caches_, [this](std::byte* out) {
+            push(out, [&](shared_cache* cache) { push_slow(out, cache); });
+        });
         store_.report_damage();
     }
 
@@ -168,7 +183,7 @@ template <class Store> class slot_caches {
     void flush_shared() noexcept {
         full_fence(); // as in borrowed::end_fill()
         for (auto& shared : shared_.all())
-            while (!try_flush(shared) && !shared.is_filled()) yield();
+            if (auto borrowed = shared_.wait_for(shared)) flush(*borrowed);
     }
 
     // ---- walks through quarantine and shared caches, one at a time --------------------------------------------------
@@ -190,7 +205,8 @@ template <class Store> class slot_caches {
     void free_waiting() noexcept {
         store_.guards().drain_quarantine(store_.layout(), store_.lock(),
                                          [this](std::byte* const* rows, std::size_t n) { store_.put_locked(rows, n); });
-        for (auto& shared : shared_.all()) static_cast<void>(try_flush(shared));
+        for (auto& shared : shared_.all())
+            if (auto borrowed = shared_.borrow(shared)) flush(*borrowed);
     }
     // Forgets these slots; call before the store drops its pages. No other thread may use the heap meanwhile.
     void forget_waiting() noexcept {
@@ -228,7 +244,7 @@ template <class Store> class slot_caches {
     }
 
   private:
-    using shared_type = shared_caches<deferred_type>;
+    using shared_type = shared_caches<shared_cache>;
     using shared_place = typename shared_type::place;
     static constexpr bool groups = Store::groups;
     static constexpr std::uint32_t most_batch = 32;
@@ -273,7 +289,6 @@ template <class Store> class slot_caches {
     // listener, or another thread, may use the cache while a page is requested. Without entry it takes one slot.
     template <class Entry> struct cache_place {
         slot_caches& caches;
-        Store& store;
         user_cache& cache;
         std::byte** slots;
         Entry& entry;
@@ -281,21 +296,21 @@ template <class Store> class slot_caches {
 
         bool has_slots() noexcept {
             if (entry.enter()) {
-                if (cache.size() == 0 && cache.bits() != 0) cache.unpack(slots, store.cut().stride);
+                if (cache.size() == 0 && cache.bits() != 0) cache.unpack(slots, caches.store_.cut().stride);
                 pop();
                 entry.leave();
             }
             return row != nullptr;
         }
         bool claim_freed(page& p) noexcept {
-            if (!entry.enter()) return store.claim_freed(p, &row, 1) == 1;
+            if (!entry.enter()) return caches.store_.claim_freed(p, &row, 1) == 1;
             fill_from_freed(p);
             entry.leave();
             return row != nullptr;
         }
         void claim_untouched(page& p) noexcept {
             if (!entry.enter()) {
-                row = store.begin_slots(p, 1);
+                row = caches.store_.begin_slots(p, 1);
                 return;
             }
             fill_from_untouched(p);
@@ -303,7 +318,7 @@ template <class Store> class slot_caches {
         }
         bool free_more() noexcept {
             if (!entry.enter()) return false;
-            const bool some = cache.deferred.flush(store.count_callback());
+            const bool some = cache.deferred.flush(caches.store_.count_callback());
             entry.leave();
             return some;
         }
@@ -320,11 +335,11 @@ template <class Store> class slot_caches {
             if constexpr (groups) {
                 std::uint32_t at = 0;
                 if (const std::uint64_t bits = p.slots.claim_group(cache.group_slots, cache.batch / 2, at)) {
-                    store.claimed(p, count_bits(bits));
+                    caches.store_.claimed(p, count_bits(bits));
                     return give(p, at, bits);
                 }
             }
-            cache.set_size(store.claim_freed(p, slots, cache.batch));
+            cache.set_size(caches.store_.claim_freed(p, slots, cache.batch));
             pop();
         }
         void fill_from_untouched(page& p) noexcept {
@@ -332,19 +347,19 @@ template <class Store> class slot_caches {
             if constexpr (groups) {
                 const std::uint32_t from = fresh & (cache.group_slots - 1);
                 const std::uint32_t n = cache.group_slots - from < left ? cache.group_slots - from : left;
-                store.begin_slots(p, n);
+                caches.store_.begin_slots(p, n);
                 give(p, fresh - from, ~std::uint64_t{0} >> (64 - n) << from);
             } else {
                 const std::uint32_t n = cache.batch < left ? cache.batch : left;
-                std::byte* slot = store.begin_slots(p, n);
-                for (std::uint32_t i = n; i-- != 0; slot += store.cut().stride) slots[i] = slot;
+                std::byte* slot = caches.store_.begin_slots(p, n);
+                for (std::uint32_t i = n; i-- != 0; slot += caches.store_.cut().stride) slots[i] = slot;
                 cache.set_size(n);
                 pop();
             }
         }
         void give(page& p, std::uint32_t first, std::uint64_t bits) noexcept {
             set_group(cache, p, first, bits);
-            cache.unpack(slots, store.cut().stride);
+            cache.unpack(slots, caches.store_.cut().stride);
             pop();
         }
     };
@@ -352,7 +367,7 @@ template <class Store> class slot_caches {
     template <class Entry>
     ALLOT_NOINLINE std::byte* fill(user_cache& cache, std::byte** slots, Entry& entry,
                                    detail::memory_request& asked) noexcept {
-        cache_place<Entry> place{*this, store_, cache, slots, entry};
+        cache_place<Entry> place{*this, cache, slots, entry};
         // It may have slots: its bins are hidden while others are inside, and from an owner that must fence.
         const bool empty = cache.size() == 0 && cache.bits() == 0;
         if (empty || !place.has_slots()) store_.take_slots(place, asked);
@@ -410,18 +425,17 @@ template <class Store> class slot_caches {
     // Where one slot is put: see slot_store::take_slots.
     struct one_place {
         slot_caches& caches;
-        Store& store;
         std::byte* row = nullptr;
 
         bool has_slots() const noexcept { return false; }
-        bool claim_freed(page& p) noexcept { return store.claim_freed(p, &row, 1) == 1; }
-        void claim_untouched(page& p) noexcept { row = store.begin_slots(p, 1); }
+        bool claim_freed(page& p) noexcept { return caches.store_.claim_freed(p, &row, 1) == 1; }
+        void claim_untouched(page& p) noexcept { row = caches.store_.begin_slots(p, 1); }
         bool free_more() noexcept { return false; }
         bool find_waiting() noexcept { return caches.take_waiting(&row, 1) == 1; }
     };
     // Takes one slot, bypassing all caches.
     ALLOT_NOINLINE std::byte* take_one(detail::memory_request& asked) noexcept {
-        one_place place{*this, store_};
+        one_place place{*this};
         store_.take_slots(place, asked);
         return place.row;
     }
@@ -451,15 +465,9 @@ template <class Store> class slot_caches {
         if (ALLOT_UNLIKELY(past_caches_.load(std::memory_order_relaxed) != 0)) flush(shared.cache);
         return row;
     }
-    // Flushes a shared cache, with the lock, so that usage() finds each slot in the cache or free. False: it is in use.
-    bool try_flush(shared_place& shared) noexcept {
-        auto borrowed = shared_.borrow(shared);
-        if (borrowed) flush(*borrowed);
-        return static_cast<bool>(borrowed);
-    }
 
-    Store& store_;
-    // The next two are protected by the store's lock.
+    Store store_;
+    // The next two are protected by its lock.
     intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;
     std::size_t users_ = 0; // caches, the shared ones included
     std::uint32_t batch_ = 1;

@@ -17,11 +17,6 @@ BUGS = {
         "pages_.grow(p, now, pages, asked, taken)",
         "(taken.begin(), arena().grow_up(p, now, pages))",
         law=1),
-    "guests_come_in_without_asking": bug(
-        "unit/chunk/block_cache.cpp",
-        "return !inside_.exchange(true, std::memory_order_acquire);",
-        "return inside_.store(true), true;",
-        law=2, smoke=True),
     "owner_does_not_look_who_asks": bug(
         "unit/sync/owner_entry.cpp",
         "if (ALLOT_LIKELY(!is_blocked())) return true;",

@@ -21,8 +21,8 @@ BUGS = {
         law=2),
     "heap_unused_under_a_local_handle": bug(
         "unit/row/closed_heaps.cpp",
-        "return store_.pages().size() == 0 && caches_.users() == 0 && store_.guards().damage_is_reported();",
-        "return store_.pages().size() == 0 && store_.guards().damage_is_reported();",
+        "return store().pages().size() == 0 && caches_.users() == 0 && store().guards().damage_is_reported();",
+        "return store().pages().size() == 0 && store().guards().damage_is_reported();",
         law=3),
     "waiting_slots_not_taken": bug(
         "unit/row/accounts.cpp",
@@ -73,8 +73,8 @@ BUGS = {
         law=2),
     "pages_returned_under_the_lock": bug(
         "unit/row/accounts.cpp",
-        "const detail::lock_guard hold(store_.lock()); collect(false, leaving);",
-        "const detail::lock_guard hold(store_.lock()); collect(false, leaving); leaving.give();",
+        "const detail::lock_guard hold(store().lock()); collect(false, leaving);",
+        "const detail::lock_guard hold(store().lock()); collect(false, leaving); leaving.give();",
         law=5),
     "leaving_pages_not_in_transit": bug(
         "threads/short_of_memory.cpp",

@@ -61,4 +61,9 @@ BUGS = {
         "stage stage_ = stage::before;",
         "stage stage_ = stage::before; called_hook<Node>* last_ = nullptr;",
         law=5),
+    "guests_come_in_without_asking": bug(
+        "unit/sync/shared_caches.cpp",
+        "return p.taken.exchange(1, std::memory_order_acquire) == 0;",
+        "return p.taken.store(1), true;",
+        law=2, smoke=True),
 }

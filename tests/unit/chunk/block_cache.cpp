@@ -1,13 +1,10 @@
-// A cache of blocks: who may be in it, what it holds, what gives way.
+// A cache of blocks: what it holds, what gives way.
 #include <support/catch.hpp>
 
 #include <allot/chunk/block_cache.hpp>
 #include <allot/chunk/block_size_classes.hpp>
 
-#include <atomic>
-#include <chrono>
 #include <cstddef>
-#include <thread>
 
 namespace {
 
@@ -23,18 +20,9 @@ allot::detail::cache_config plan_of(std::size_t chunk) {
 
 } // namespace
 
-TEST_CASE("one guest at a time is in a shared cache", "[chunks]") {
-    allot::detail::shared_block_cache<false> cache;
-    REQUIRE(cache.enter());
-    CHECK_FALSE(cache.enter());
-    cache.leave();
-    CHECK(cache.enter());
-    cache.leave();
-}
-
 TEST_CASE("the last block in is the first out, and a full class gives its oldest half", "[chunks]") {
     const auto plan = plan_of(std::size_t{4} << 20);
-    allot::detail::shared_block_cache<false> cache;
+    allot::detail::block_cache<false> cache;
     REQUIRE(cache.open(plan));
     const unsigned c = classes::class_of(5000);
     const std::size_t bytes = classes::bytes_of(c);
@@ -57,7 +45,7 @@ TEST_CASE("the last block in is the first out, and a full class gives its oldest
 TEST_CASE("where the bytes are short the largest blocks give way, and more than an eighth is in no bin", "[chunks]") {
     const std::size_t chunk = std::size_t{4} << 20;
     const auto plan = plan_of(chunk);
-    allot::detail::shared_block_cache<false> cache;
+    allot::detail::block_cache<false> cache;
     REQUIRE(cache.open(plan));
     CHECK(plan.limit[classes::class_of(chunk / 32)] == 1);
     CHECK(plan.limit[classes::class_of(chunk / 32 + 1)] == 0);
@@ -83,7 +71,7 @@ TEST_CASE("of blocks that are too large for the bins the last one is kept", "[ch
     CHECK(plan.keeps_last(classes::class_of(chunk / 32 + 1)));
     CHECK(plan.keeps_last(quarter));
     CHECK_FALSE(plan.keeps_last(quarter + 1));
-    allot::detail::shared_block_cache<false> cache;
+    allot::detail::block_cache<false> cache;
     REQUIRE(cache.open(plan));
     CHECK(cache.take_last() == nullptr);
     CHECK_FALSE(cache.push(quarter, chunk / 4, block(1)));

@@ -1,15 +1,16 @@
-// The 4 shared slot caches of a heap, for callers without a cache: one is borrowed for the length of a call.
+// The 4 shared caches of a heap or a chunk arena, for callers without a cache: one is borrowed for the length of a
+// call.
 //
 // Borrowing is one atomic exchange on a cache chosen by the thread. It never waits: if that cache and its neighbour are
-// in use, the caller bypasses the caches.
-// Cost: 384 bytes per cache. Threads: any.
+// in use, the caller bypasses the caches. wait_for() is for those that empty all caches.
+// Invariant: a cache has one user at a time. Cost: that of the caches, and 2 bytes per cache. Threads: any.
 // Source: Hoard's heaps hashed by thread, Berger 2000; try-lock as in jemalloc's and tcmalloc's sharded caches.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/hash.hpp>
-#include <allot/heap/slot_cache.hpp>
 #include <allot/sync/full_fence.hpp>
+#include <allot/sync/pause.hpp>
 #include <allot/sys/thread.hpp>
 
 #include <array>
@@ -19,16 +20,14 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Deferred = no_deferred_frees> class shared_caches {
-    using cache_type = slot_cache<32, Deferred>;
-
+template <class Cache> class shared_caches {
   public:
     static constexpr std::size_t count = 4; // a power of two
 
     struct alignas(64) place {
         // Not bool: libstdc++ always inlines the functions of atomic integers, and not those of atomic<bool>.
         std::atomic<std::uint8_t> taken{0}, filled{0};
-        cache_type cache;
+        Cache cache;
 
         // Whether its user fills it, and looks behind that at what other threads want.
         bool is_filled() const noexcept { return filled.load(std::memory_order_acquire) != 0; }
@@ -46,12 +45,14 @@ template <class Deferred = no_deferred_frees> class shared_caches {
         borrowed(const borrowed&) = delete;
         borrowed& operator=(const borrowed&) = delete;
         ALLOT_ALWAYS_INLINE ~borrowed() {
-            if (place_ != nullptr) place_->taken.store(0, std::memory_order_release);
+            if (place_ != nullptr) give(*place_);
         }
         explicit operator bool() const noexcept { return place_ != nullptr; }
-        cache_type& operator*() const noexcept { return place_->cache; }
-        cache_type* operator->() const noexcept { return &place_->cache; }
+        Cache& operator*() const noexcept { return place_->cache; }
+        Cache* operator->() const noexcept { return &place_->cache; }
         place& in() const noexcept { return *place_; }
+        // The cache stays in use until give().
+        void keep() noexcept { place_ = nullptr; }
 
       private:
         place* place_;
@@ -67,6 +68,14 @@ template <class Deferred = no_deferred_frees> class shared_caches {
         return borrowed(p);
     }
     borrowed borrow(place& p) noexcept { return borrowed(take(p) ? &p : nullptr); }
+    // Waits for its user. Empty: the user fills it.
+    borrowed wait_for(place& p) noexcept {
+        for (;; yield()) {
+            if (take(p)) return borrowed(&p);
+            if (p.is_filled()) return borrowed(nullptr);
+        }
+    }
+    ALLOT_ALWAYS_INLINE static void give(place& p) noexcept { p.taken.store(0, std::memory_order_release); }
     std::array<place, count>& all() noexcept { return places_; }
 
   private:
