@@ -271,8 +271,8 @@ class alignas(64) account : detail::tree_node {
     sys::mutex& shape() const noexcept { return tree().shape; }
 
     void count_refused() const noexcept;
-    charge_status charge_slow(std::size_t bytes, mode how, const wait_limit* wait = nullptr,
-                              bool judged = false) noexcept;
+    charge_status charge_slow(std::size_t bytes, mode how) noexcept;
+    charge_status charge_or_wait(std::size_t bytes, const wait_limit* wait, bool judged) noexcept;
     charge_status charge_watched(std::size_t bytes, mode how, const wait_limit* wait, bool judged) noexcept;
     charge_status charge_or_climb(std::size_t bytes, mode how, const wait_limit* wait, bool judged) noexcept;
     charge_status charge_again(std::size_t bytes, const charge_status& why, const wait_limit* wait, bool judged,

@@ -80,9 +80,14 @@ ALLOT_COLD inline void account::count_refused() const noexcept {
     const locked scope(*this);
     totals().count_refusal();
 }
-inline charge_status account::charge_slow(std::size_t bytes, mode how, const wait_limit* wait, bool judged) noexcept {
-    if (ALLOT_UNLIKELY(tree().listeners.are_watching())) return charge_watched(bytes, how, wait, judged);
-    return charge_or_climb(bytes, how, wait, judged);
+inline charge_status account::charge_slow(std::size_t bytes, mode how) noexcept {
+    if (ALLOT_UNLIKELY(tree().listeners.are_watching())) return charge_watched(bytes, how, nullptr, false);
+    return charge_or_climb(bytes, how, nullptr, false);
+}
+ALLOT_NOINLINE inline charge_status account::charge_or_wait(std::size_t bytes, const wait_limit* wait,
+                                                            bool judged) noexcept {
+    if (ALLOT_UNLIKELY(tree().listeners.are_watching())) return charge_watched(bytes, mode::checked, wait, judged);
+    return charge_or_climb(bytes, mode::checked, wait, judged);
 }
 ALLOT_ALWAYS_INLINE charge_status account::charge_or_climb(std::size_t bytes, mode how, const wait_limit* wait,
                                                            bool judged) noexcept {
@@ -114,11 +119,11 @@ ALLOT_COLD inline charge_status account::charge_again(std::size_t bytes, const c
     return asked.why;
 }
 inline charge_status account::charge_for(std::size_t bytes, const wait_limit& wait) noexcept {
-    return charge_slow(bytes, mode::checked, &wait);
+    return charge_or_wait(bytes, &wait, false);
 }
 // On a thread that the arbiter knows it waits; else it raises.
 ALLOT_COLD inline charge_status account::charge_or_raise(std::size_t bytes) {
-    const charge_status s = charge_slow(bytes, mode::checked, nullptr, true);
+    const charge_status s = charge_or_wait(bytes, nullptr, true);
     if (s.charged()) return s;
     raise_verdict(s);
     raise_refused(s);

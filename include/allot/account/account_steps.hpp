@@ -116,7 +116,7 @@ class account::steps {
     const account* helped_by(const charge_status& why, bool with_arena) const noexcept {
         if (why.outcome != charge_outcome::over_limit) return nullptr;
         if (why.by == refuser::arena) return with_arena && why.requested <= why.limit ? &by_.root() : nullptr;
-        if (why.by != refuser::account) return nullptr;
+        if (why.by != refuser::account || why.at->tree().reclaimers.empty()) return nullptr;
         const locked scope(*why.at, false);
         return why.at->can_ever_fit(why.requested) ? why.at : nullptr;
     }

@@ -52,14 +52,14 @@ class reclaimers {
     bool remove(reclaimer& r, sys::mutex& mutex) noexcept {
         {
             const lock_guard hold(mutex);
-            if (!list::is_listed(r) && !list::is_called(r)) return r.home_ = nullptr, true;
             if (list::is_listed(r) && r.cost_ != reclaimer::idle) costly_.fetch_sub(1, std::memory_order_relaxed);
-            static_cast<void>(all_.take_off_locked(r));
+            if (all_.take_off_locked(r)) return r.home_ = nullptr, true;
         }
         if (!all_.remove(mutex, r)) return false;
         r.home_ = nullptr;
         return true;
     }
+    bool empty() const noexcept { return all_.empty(); }
     // Whether there may be one of more than idle memory.
     bool any_costly() const noexcept { return costly_.load(std::memory_order_relaxed) != 0; }
     // Calls visit(const reclaimer&, home) for each, with the mutex held.
