@@ -321,6 +321,10 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     static types<Cs..., device_id, allot::name, allot::reserve_bytes, leak_sink, api_type> accepted_with(types<Cs...>);
     using accepted = decltype(accepted_with(typename policies::ledger::values{}));
 
+    static constexpr bool has_levels = policies::in_tree || policies::idle::enabled;
+    struct no_tenant {
+        explicit no_tenant(device_allocator&) noexcept {}
+    };
     struct device_tenant final : tenant {
         explicit device_tenant(device_allocator& gpu) noexcept : tenant(gpu.name()), of(gpu) {}
         std::size_t held() const noexcept override {
@@ -378,7 +382,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         return nullptr;
     }
 
-    device_tenant tenant_{*this};
+    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<has_levels, device_tenant, no_tenant> tenant_{*this};
 };
 
 // The stub of a set that makes no device allocator: one error, and no further ones.

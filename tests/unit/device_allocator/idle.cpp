@@ -27,7 +27,7 @@ std::uint64_t waits_of_the_host(const allocator_machine& m) {
 } // namespace
 
 static_assert(std::is_empty_v<allot::detail::idle_trimmer<allot::retain::on_pressure>>);
-static_assert(sizeof(allot::device_allocator<task_memory>) + 56 == sizeof(allocator));
+static_assert(sizeof(allot::device_allocator<task_memory>) + 72 == sizeof(allocator));
 
 TEST_CASE("device allocator: a piece that rested for the span goes back at a request") {
     allocator_machine m;
