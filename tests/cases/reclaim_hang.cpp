@@ -1,6 +1,6 @@
 // Buffers of a chunk arena with ledger::tree and spill::chain in the same tree, two threads, nothing but try_allocate
 // and release. Expected: each request is granted or refused (try_ never waits for memory). Seen: both threads hang for
-// ever within seconds. Today: falls short by chance, in every build; it runs for 20 s at most, and ends with 1 when
+// ever within seconds. Today: holds; it runs for 20 s at most, and ends with 1 when
 // both threads hang.
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>

@@ -1,5 +1,5 @@
 // A reclaimer is told shortage::missing() of the first refusal: 60 MiB, though the one before it freed 50. Expected: 10
-// (what is missing now). Happens: 60, so 50 MiB too much are evicted. Today: falls short in every build.
+// (what is missing now). Happens: 60, so 50 MiB too much are evicted. Today: holds in every build.
 #include "common.hpp"
 struct cache : allot::reclaimer {
     allot::account acc;

@@ -1,0 +1,141 @@
+// The ladder: the order of its steps, where a climb goes on after each, and how often one request is charged.
+#include <support/catch.hpp>
+
+#include <allot/account/ladder.hpp>
+#include <allot/core/units.hpp>
+#include <allot/ledger/tree.hpp>
+#include <allot/reclaim/chain.hpp>
+#include <allot/reclaim/reclaimer.hpp>
+#include <allot/row_manager.hpp>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+using namespace allot::literals;
+using allot::detail::climbed;
+using allot::detail::memory_request;
+
+namespace {
+
+// Steps that note their calls, and serve as often as they are told.
+struct noted {
+    static constexpr bool any = true;
+    std::string& log;
+    int own = 0, tenants = 0, arena = 0, moves = 0, reclaimers = 0, waits = 0;
+    bool ends = false;
+
+    climbed say(char step, int& serves) {
+        log += step;
+        return serves != 0 ? --serves, climbed::served : climbed::moved_on;
+    }
+    climbed return_idle(const memory_request&) { return say('o', own); }
+    climbed ask_arena(const memory_request&) { return say('a', arena); }
+    climbed wait_for_moves(const memory_request&) { return say('m', moves); }
+    climbed ask_tenants(const memory_request&) { return say('t', tenants); }
+    climbed call_reclaimers(const memory_request&) { return say('r', reclaimers); }
+    climbed wait(memory_request&) {
+        if (ends) return log += 'w', climbed::gave_up;
+        return say('w', waits);
+    }
+    void granted() { log += '!'; }
+};
+// The steps of a climb whose attempt number `granted` succeeds; 0: none does. An attempt is a '.'.
+std::string climb(noted steps, int granted = 0) {
+    memory_request asked{1};
+    asked.why.outcome = allot::charge_outcome::over_limit;
+    int attempts = 0;
+    const bool got = allot::detail::climb(asked, steps, steps, [&] { return steps.log += '.', ++attempts == granted; });
+    CHECK(got == (granted != 0));
+    return steps.log;
+}
+
+} // namespace
+
+TEST_CASE("a climb takes each step once, in order, where none serves", "[ladder]") {
+    std::string log;
+    CHECK(climb({.log = log}) == "otamrw");
+}
+
+TEST_CASE("a climb makes the attempt after each step that served, and goes on there", "[ladder]") {
+    std::string log;
+    CHECK(climb({.log = log, .own = 2}) == "o.o.otamrw");
+    log.clear();
+    CHECK(climb({.log = log, .tenants = 2}) == "ot.t.tamrw");
+    log.clear();
+    CHECK(climb({.log = log, .arena = 1}, 1) == "ota.!");
+}
+
+TEST_CASE("after moves and waits a climb begins again, after a reclaimer with what is idle now", "[ladder]") {
+    std::string log;
+    CHECK(climb({.log = log, .moves = 1}) == "otam.otamrw");
+    log.clear();
+    CHECK(climb({.log = log, .reclaimers = 2}) == "otamr.tamr.tamrw");
+    log.clear();
+    CHECK(climb({.log = log, .waits = 1}, 1) == "otamrw.!");
+    log.clear();
+    CHECK(climb({.log = log, .waits = 1}) == "otamrw.otamrw");
+}
+
+TEST_CASE("a climb ends at a step that gives up, and does not begin for misuse", "[ladder]") {
+    std::string log;
+    CHECK(climb({.log = log, .waits = 1, .ends = true}) == "otamrw");
+    log.clear();
+    noted steps{.log = log, .own = 1};
+    memory_request asked{1};
+    asked.why.outcome = allot::charge_outcome::misused;
+    CHECK_FALSE(allot::detail::climb(asked, steps, steps, [] { return true; }));
+    CHECK(log.empty());
+}
+
+namespace {
+
+struct shared_rows : allot::policies<allot::ledger::tree, allot::spill::chain, allot::heap::shared,
+                                     allot::watch::counters, allot::oom::null> {};
+struct rows_of_threads : allot::policies<allot::ledger::tree, allot::spill::chain, allot::heap::per_thread,
+                                         allot::watch::counters, allot::oom::null> {};
+
+// Returns what it was given once.
+struct frees_once final : allot::reclaimer {
+    explicit frees_once(allot::account& a) : reclaimer("once"), by(a) {}
+    bool reclaim(const allot::shortage&) noexcept override {
+        if (held == 0) return false;
+        by.refund(held), held = 0;
+        return true;
+    }
+    allot::account& by;
+    std::size_t held = 0;
+};
+// Charges that one refused request for a row makes, where all memory is in use.
+template <class Set> std::size_t charges_of_a_refusal(std::size_t freed = 0) {
+    allot::account root{allot::name{"root"}, allot::limit{1_MiB}}, other{root, allot::name{"other"}};
+    allot::row_manager<Set> rows{root, allot::page_bytes{64_KiB}};
+    frees_once cache{other};
+    std::vector<void*> held;
+    while (void* const row = rows.try_allocate(1000)) held.push_back(row);
+    root.add(cache);
+    if (freed != 0) {
+        root.set_limit(1_MiB + freed);
+        REQUIRE(other.try_charge(freed));
+        cache.held = freed;
+    }
+    const auto before = rows.charges().refused;
+    void* const row = rows.try_allocate(1000);
+    held.push_back(row);
+    CHECK((row != nullptr) == (freed >= 64_KiB));
+    const auto refused = rows.charges().refused - before;
+    root.remove(cache);
+    for (void* const one : held) rows.release(one);
+    return refused;
+}
+
+} // namespace
+
+TEST_CASE("one refused request for a row is charged this often", "[ladder][accounts]") {
+    // At first, and after each way to return own idle memory: the heaps', then the caches of threads.
+    CHECK(charges_of_a_refusal<shared_rows>() == 2);
+    CHECK(charges_of_a_refusal<rows_of_threads>() == 3);
+    // Once more after a reclaimer that freed too little; not after one that freed nothing. Enough: no refusal more.
+    CHECK(charges_of_a_refusal<shared_rows>(4_KiB) == 3);
+    CHECK(charges_of_a_refusal<shared_rows>(64_KiB) == 2);
+}
