@@ -101,21 +101,6 @@ TEST_CASE("the host does not touch a device's memory", "[death][buffer]") {
     });
 }
 
-TEST_CASE("another thread's release makes an account of one thread inherit, or refunds it", "[death][buffer]") {
-    constexpr const char* wrong = "of one thread used by another thread";
-    reported(wrong, "heir", [](fixture& f) {
-        account heir{f.a, name{"heir"}, allot::one_thread{}, allot::credit_step{4096}};
-        if (heir.try_charge(8)) heir.refund(8); // it is this thread's
-        buffer theirs = f.x.retain(heir);
-        std::thread{[&] { f.x.release(); }}.join();
-    });
-    reported(wrong, "heir", [](fixture& f) {
-        account heir{f.a, name{"heir"}, allot::one_thread{}, allot::credit_step{4096}};
-        buffer theirs = std::move(f.x).transfer(heir).view;
-        std::thread{[&] { theirs.release(); }}.join();
-    });
-}
-
 TEST_CASE("an account that ends before its views reports them", "[death][buffer]") {
     const death end = death_of([] {
         fixture f;

@@ -111,6 +111,11 @@ ALLOT_NOINLINE inline charge_status account::charge_watched(std::size_t bytes, m
 // `is_due`: no request that waits must be granted first.
 ALLOT_COLD inline charge_status account::charge_again(std::size_t bytes, const charge_status& why,
                                                       const wait_limit* wait, bool judged, bool is_due) noexcept {
+    const bool at_limit = why.outcome == charge_outcome::over_limit;
+    if (wait == nullptr && !judged && (!at_limit || why.at->tree().reclaimers.empty())) { // nobody can help
+        if (at_limit) why.at->count_refused();
+        return why;
+    }
     detail::memory_request asked{bytes};
     asked.why = why;
     asked.wait = wait;

@@ -18,9 +18,11 @@ struct wait_limit; // reclaim/wait_limit.hpp
 
 namespace detail {
 
-// Where a request inside another one reports why it is refused; it is not written where the request is granted.
-struct refusal_to {
-    charge_status* why;
+// A request inside another one, in two parts: from caches alone, then past them. The second reports why it is refused;
+// `why` is not written where it is granted.
+struct from_caches {};
+struct past_caches {
+    charge_status& why;
 };
 
 struct memory_request {

@@ -34,13 +34,12 @@ inline buffer buffer::of_foreign(account& by, void* address, std::size_t bytes, 
     }
     return b;
 }
-// After the source refused: where its arena did, the reclaimers of the account's tree may help.
-ALLOT_COLD inline memory_block buffer_memory::reclaim_and_take(account& by, std::size_t bytes,
-                                                               charge_status& why) const noexcept {
-    memory_block m{};
+// Past what the source has at hand. Where its arena refuses, the reclaimers of the account's tree may help.
+ALLOT_NOINLINE inline memory_block buffer_memory::take_or_reclaim(account& by, std::size_t bytes,
+                                                                  charge_status& why) const noexcept {
     detail::memory_request asked{bytes};
-    asked.why = why;
-    by.request_again(asked, [&] { return (m = take(bytes, &asked.why)).address != nullptr; });
+    memory_block m = take_slow(bytes, asked.why);
+    if (m.address == nullptr) by.request_again(asked, [&] { return (m = take(bytes, &asked.why)).address != nullptr; });
     why = asked.why;
     return m;
 }
@@ -67,10 +66,12 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
             by.cancel(least);
         }
     }
-    charge_status none;
-    memory_block m = take(bytes, &none);
-    if (ALLOT_UNLIKELY(m.address == nullptr) && (m = reclaim_and_take(by, bytes, none)).address == nullptr)
-        return report_status(none), buffer{};
+    memory_block m = take_cached(bytes);
+    if (ALLOT_UNLIKELY(m.address == nullptr)) {
+        charge_status none;
+        m = take_or_reclaim(by, bytes, none);
+        if (m.address == nullptr) return report_status(none), buffer{};
+    }
     const charge_status s = by.try_charge(m.bytes);
     if (ALLOT_UNLIKELY(!s.fitted())) report_status(s);
     if (s) {

@@ -107,49 +107,63 @@ class buffer_memory {
     std::size_t capacity_for(std::size_t bytes) const noexcept { return calls_->capacity_for(memory_, bytes); }
     bool host_access() const noexcept { return calls_->host_access; }
 
-    /// Take and return blocks without an account.
+    /// Take and return blocks without an account. `why`: set where there is none, and it is not null.
     memory_block take(std::size_t bytes, charge_status* why = nullptr) const noexcept {
-        return calls_->take(memory_, bytes, why);
+        memory_block m = take_cached(bytes);
+        if (m.address != nullptr) return m;
+        charge_status refusal;
+        m = take_slow(bytes, refusal);
+        if (m.address == nullptr && why != nullptr) *why = refusal;
+        return m;
     }
     void give(memory_block block) const noexcept { calls_->give(memory_, block); }
 
   private:
-    memory_block reclaim_and_take(account& by, std::size_t bytes, charge_status& why) const noexcept;
+    // What the source has at hand; none: take_slow() may have some.
+    memory_block take_cached(std::size_t bytes) const noexcept { return calls_->take_cached(memory_, bytes); }
+    memory_block take_slow(std::size_t bytes, charge_status& why) const noexcept {
+        return calls_->take_slow(memory_, bytes, why);
+    }
+    memory_block take_or_reclaim(account& by, std::size_t bytes, charge_status& why) const noexcept;
     void undo_take(memory_block block, const charge_status& refused) const noexcept;
     struct calls {
-        memory_block (*take)(void*, std::size_t, charge_status*) noexcept;
+        memory_block (*take_cached)(void*, std::size_t) noexcept;
+        memory_block (*take_slow)(void*, std::size_t, charge_status&) noexcept;
         void (*give)(void*, memory_block) noexcept;
         std::size_t (*capacity_for)(void*, std::size_t) noexcept;
         bool host_access;
     };
     template <class M> static M& as(void* memory) noexcept { return *static_cast<M*>(memory); }
-    // What try_allocate() of the source returns; a source that does not say why it refuses has no memory.
-    template <class M, class Place>
-    static ALLOT_ALWAYS_INLINE auto request(M& m, std::size_t bytes, const Place& place, charge_status* why) noexcept {
-        if constexpr (requires { m.try_allocate(bytes, place, detail::refusal_to{why}); })
-            return m.try_allocate(bytes, place, detail::refusal_to{why});
-        else if constexpr (requires { m.try_allocate(bytes, place, why); }) return m.try_allocate(bytes, place, why);
-        else return m.try_allocate(bytes, place);
+    template <class M> static constexpr auto& place_of() noexcept {
+        if constexpr (detail::allocates_rows<M>) return detail::buffer_row;
+        else return detail::buffer_align;
     }
-    template <class M> ALLOT_COLD static memory_block refused(std::size_t bytes, charge_status* why) noexcept {
-        if constexpr (!detail::reports_refusals<M>)
-            if (why != nullptr) *why = {.outcome = charge_outcome::no_memory, .requested = bytes};
-        return {};
-    }
-    template <class M>
-    static ALLOT_ALWAYS_INLINE memory_block take_from(M& m, std::size_t bytes, charge_status* why) noexcept {
+    // A block of what try_allocate() of the source returned.
+    template <class M, class Got>
+    static ALLOT_ALWAYS_INLINE memory_block block_of([[maybe_unused]] M& m, const Got& got,
+                                                     [[maybe_unused]] std::size_t bytes) noexcept {
         if constexpr (detail::allocates_blocks<M>) {
-            const auto b = request(m, bytes, detail::buffer_align, why);
-            if (b.address == nullptr) return refused<M>(bytes, why);
-            return {static_cast<std::byte*>(b.address), static_cast<std::size_t>(b.bytes)};
+            return {static_cast<std::byte*>(got.address), static_cast<std::size_t>(got.bytes)};
         } else {
-            void* p = nullptr;
-            if constexpr (detail::allocates_rows<M>) p = request(m, bytes, detail::buffer_row, why);
-            else p = request(m, bytes, detail::buffer_align, why);
-            if (p == nullptr) return refused<M>(bytes, why);
-            if constexpr (requires { m.capacity(p); }) return {static_cast<std::byte*>(p), m.capacity(p)};
-            else return {static_cast<std::byte*>(p), bytes};
+            if (got == nullptr) return {};
+            if constexpr (requires { m.capacity(got); }) return {static_cast<std::byte*>(got), m.capacity(got)};
+            else return {static_cast<std::byte*>(got), bytes};
         }
+    }
+    // A source of allot looks into its caches. One that says why it refuses is asked once, by slow(); any other here.
+    template <class M> static ALLOT_ALWAYS_INLINE memory_block cached(M& m, std::size_t bytes) noexcept {
+        constexpr auto& place = place_of<M>();
+        if constexpr (requires { m.try_allocate(bytes, place, detail::from_caches{}); })
+            return block_of(m, m.try_allocate(bytes, place, detail::from_caches{}), bytes);
+        else if constexpr (detail::reports_refusals<M>) return {};
+        else return block_of(m, m.try_allocate(bytes, place), bytes);
+    }
+    template <class M> static memory_block slow(M& m, std::size_t bytes, charge_status& why) noexcept {
+        constexpr auto& place = place_of<M>();
+        if constexpr (requires { m.try_allocate(bytes, place, detail::past_caches{why}); })
+            return block_of(m, m.try_allocate(bytes, place, detail::past_caches{why}), bytes);
+        else if constexpr (detail::reports_refusals<M>) return block_of(m, m.try_allocate(bytes, place, &why), bytes);
+        else return why = {.outcome = charge_outcome::no_memory, .requested = bytes}, memory_block{};
     }
     template <class M> static ALLOT_ALWAYS_INLINE void give_to(M& m, memory_block b) noexcept {
         if constexpr (detail::allocates_rows<M>) m.release(b.address);
@@ -166,7 +180,8 @@ class buffer_memory {
     }
     template <class M>
     static constexpr calls calls_of{
-        [](void* m, std::size_t n, charge_status* why) noexcept { return take_from(as<M>(m), n, why); },
+        [](void* m, std::size_t n) noexcept { return cached(as<M>(m), n); },
+        [](void* m, std::size_t n, charge_status& why) noexcept { return slow(as<M>(m), n, why); },
         [](void* m, memory_block b) noexcept { give_to(as<M>(m), b); },
         []([[maybe_unused]] void* m, std::size_t n) noexcept -> std::size_t {
             std::size_t has = 0; // a source returns 0 for what it can never allocate

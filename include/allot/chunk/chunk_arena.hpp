@@ -116,9 +116,15 @@ template <class Set> class chunk_arena {
         if (why != nullptr) *why = {};
         return b;
     }
-    ALLOT_ALWAYS_INLINE block try_allocate(std::size_t bytes, std::size_t align, detail::refusal_to to) noexcept {
-        const block b = pop(bytes, align);
-        return ALLOT_LIKELY(b.address != nullptr) ? b : try_allocate_slow(bytes, align, to.why);
+    // For buffers.
+    ALLOT_ALWAYS_INLINE block try_allocate(std::size_t bytes, std::size_t align, detail::from_caches) noexcept {
+        return pop(bytes, align);
+    }
+    block try_allocate(std::size_t bytes, std::size_t align, detail::past_caches past) noexcept {
+        detail::memory_request asked{bytes};
+        const block b = request(asked, align);
+        if (b.address == nullptr) past.why = asked.refusal();
+        return b;
     }
     /// As try_allocate(), and waits while the limit of an account refuses: until blocks are deallocated, bytes are
     /// refunded, or a limit is raised.

@@ -55,11 +55,16 @@ template <class Handle, class Policies, class... Row> class row_calls {
     {
         return try_allocate_row(bytes, type, why, nullptr);
     }
-    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type, detail::refusal_to to) noexcept
+    // For buffers.
+    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type, detail::from_caches) noexcept
         requires any_size
     {
-        void* const got = self().pop(bytes, type);
-        return ALLOT_LIKELY(got != nullptr) ? got : try_allocate_slow(bytes, type, to.why, nullptr);
+        return self().pop(bytes, type);
+    }
+    void* try_allocate(std::size_t bytes, const row_type& type, detail::past_caches past) noexcept
+        requires any_size
+    {
+        return try_allocate_slow(bytes, type, &past.why, nullptr);
     }
     ALLOT_ALWAYS_INLINE void* try_allocate(charge_status* why = nullptr) noexcept
         requires(!any_size)
