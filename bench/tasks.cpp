@@ -147,7 +147,12 @@ int main(int argc, char** argv) {
          [&](std::size_t k) { return timed(k / 10, [&](std::size_t) { many.fail_and_decide(); }) * 10; }},
         {"a transition of the arbiter, no sleep", "<= 1000 ns", 2,
          [&](std::size_t k) {
-             return timed(k, [&](std::size_t) { mine.announce(allot::memory_kind::host, 1), mine.granted(); });
+             return timed(k, [&](std::size_t) {
+                 mine.post({.what = allot::oom::event::announced,
+                            .detail = static_cast<std::uint8_t>(allot::memory_kind::host),
+                            .bytes = 1});
+                 mine.post({.what = allot::oom::event::granted});
+             });
          }},
         {"throw and catch of an error of the library", "", 1,
          [&](std::size_t k) {
