@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
     account memory{name{"engine"}, limit{100}, tasks};
     task query{tasks, "query"};
     task_thread here{query};
-    allot::detail::judged_thread& mine = *static_cast<allot::detail::judge&>(*tasks.by).this_thread();
+    allot::detail::judged_thread& mine = *tasks.by->this_thread();
 
     const std::vector<bench::subject> alone{
         {"one atomic addition, nobody else", "", 1,
