@@ -106,12 +106,14 @@ class account::steps {
     // Whether memory of accounts can help. `with_arena`: also where an arena refuses, that of the whole tree.
     bool refuses_here(const detail::memory_request& asked, bool with_arena) noexcept {
         const account* const now = helped_by(asked.why, with_arena);
-        if (now == at_) return now != nullptr;
-        end_sweep();
-        idle_.reset();
-        idle_pass_ = {};
-        at_ = now;
-        return now != nullptr && levels_++ != most_levels;
+        if (now != at_) {
+            end_sweep();
+            idle_.reset();
+            idle_pass_ = {};
+            at_ = now;
+            levels_ += now != nullptr;
+        }
+        return now != nullptr && levels_ <= most_levels;
     }
     const account* helped_by(const charge_status& why, bool with_arena) const noexcept {
         if (why.outcome != charge_outcome::over_limit) return nullptr;

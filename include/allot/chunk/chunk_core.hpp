@@ -115,7 +115,8 @@ template <class Policies> class chunk_core {
     // Puts a block that is `cached` in the block table into the cache, and the blocks that make room for it into the
     // chunks; the block itself where the cache does not take it.
     ALLOT_NOINLINE void give(unsigned c, std::byte* block) noexcept {
-        std::byte* out[64]{block};
+        std::byte* out[64];
+        out[0] = block;
         std::uint32_t n = 1;
         if (config_.limit[c] != 0 || config_.keeps_last(c))
             inside([&](auto& cache) { n = make_room(cache, c, block, out); });
