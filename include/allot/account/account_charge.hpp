@@ -46,7 +46,7 @@ inline std::size_t account::trim_idle(bool waits) const noexcept {
     const shortage s{.why = status(charge_outcome::over_limit, SIZE_MAX, before, limit()),
                      .most_cost = reclaimer::idle,
                      .waits = waits};
-    detail::reclaimers::walk idle(tree().reclaimers.all(), shape());
+    detail::reclaimers::walk idle(tree().reclaimers, shape());
     while (reclaimer* const it = idle.next(
                [&](const reclaimer& r) { return r.cost() != reclaimer::idle ? walk_step::end : walk_step::call; }))
         static_cast<void>(detail::reclaimers::call(*it, s));

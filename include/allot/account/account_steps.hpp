@@ -136,7 +136,7 @@ class account::steps {
                 .waits = detail::of_this_thread.trying != nullptr};
     }
     void begin(walk& w, pass& p) const noexcept {
-        w.emplace(at_->tree().reclaimers.all(), at_->shape());
+        w.emplace(at_->tree().reclaimers, at_->shape());
         p.used_before = at_->used();
         p.freed = false;
     }

@@ -33,7 +33,11 @@ class reclaimers {
     };
 
   public:
-    using walk = list::walk<sys::mutex>;
+    // A class of its own: its name names no private member, which nvcc would refuse where others hold a walk.
+    class walk : public list::walk<sys::mutex> {
+      public:
+        walk(reclaimers& of, sys::mutex& mutex) noexcept : list::walk<sys::mutex>(of.all_, mutex) {}
+    };
 
     reclaimers() = default;
     reclaimers(const reclaimers&) = delete;
@@ -71,7 +75,6 @@ class reclaimers {
         all_.visit_locked([&](const reclaimer& r) { visit(r, *r.home_); });
     }
     static const account& home_of(const reclaimer& r) noexcept { return *r.home_; }
-    list& all() noexcept { return all_; }
 
     // ---- calls, without a lock -------------------------------------------------------------------------------
 
@@ -93,7 +96,7 @@ class reclaimers {
     void put_behind_equals(reclaimer& it, sys::mutex& mutex) noexcept { all_.move_behind_equals(mutex, it, by_cost{}); }
     // Requests began to wait for idle memory, or no longer do: for each whose home is `below`.
     template <class Below> void settle_waits(sys::mutex& mutex, Below below) noexcept {
-        walk idle(all_, mutex);
+        walk idle(*this, mutex);
         while (reclaimer* const it = idle.next([&](const reclaimer& r) {
             return r.cost_ != reclaimer::idle ? walk_step::end : below(*r.home_) ? walk_step::call : walk_step::skip;
         }))
