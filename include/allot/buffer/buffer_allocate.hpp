@@ -44,7 +44,7 @@ ALLOT_NOINLINE inline memory_block buffer_memory::take_or_reclaim(account& by, s
     return m;
 }
 ALLOT_COLD inline void buffer_memory::undo_take(memory_block m, const charge_status& refused) const noexcept {
-    const detail::undoing mine{refused.at};
+    const detail::undoing mine{detail::refuser_in(refused)};
     give(m);
 }
 // Takes the memory first, since only then the size to charge is known, and returns it if the account refuses. Asks the
