@@ -110,7 +110,7 @@ class account {
     /// refunded, or for a higher limit. Inside a listener or reclaimer it does not wait.
     /// Returns: at the end of the wait as try_charge() does; `cancelled` by a cancellation.
     charge_status charge_for(std::size_t bytes, const wait_limit& wait) noexcept {
-        return detail::charge_slow(node_, bytes, mode::checked, {.wait = &wait});
+        return detail::charge_or_wait(node_, bytes, {.wait = &wait});
     }
     /// Charges the bytes even beyond limits.
     /// Returns: fitted() is false if a limit is exceeded. Refused only by a closed account, or if a sum overflows.
@@ -365,7 +365,7 @@ class account {
     }
     // On a thread that the arbiter knows it waits; else it raises.
     ALLOT_COLD charge_status charge_or_raise(std::size_t bytes) {
-        const charge_status s = detail::charge_slow(node_, bytes, mode::checked, {.judged = true});
+        const charge_status s = detail::charge_or_wait(node_, bytes, {.judged = true});
         if (s.charged()) return s;
         raise_verdict(s);
         detail::raise_refused(*this, s);

@@ -118,10 +118,15 @@ ALLOT_NOINLINE inline charge_status charge_watched(account_node& a, std::size_t 
     return s;
 }
 // A charge that the account's own credit does not cover.
-inline charge_status charge_slow(account_node& a, std::size_t bytes, charge_mode how,
-                                 const charge_wait& most = {}) noexcept {
-    if (ALLOT_UNLIKELY(a.tree().observers.are_watching())) return charge_watched(a, bytes, how, most);
-    return charge_or_climb(a, bytes, how, most);
+inline charge_status charge_slow(account_node& a, std::size_t bytes, charge_mode how) noexcept {
+    if (ALLOT_UNLIKELY(a.tree().observers.are_watching())) return charge_watched(a, bytes, how, {});
+    return charge_or_climb(a, bytes, how, {});
+}
+// The same, which may wait.
+ALLOT_NOINLINE inline charge_status charge_or_wait(account_node& a, std::size_t bytes,
+                                                   const charge_wait& most) noexcept {
+    if (ALLOT_UNLIKELY(a.tree().observers.are_watching())) return charge_watched(a, bytes, charge_mode::checked, most);
+    return charge_or_climb(a, bytes, charge_mode::checked, most);
 }
 inline bool fits(account_node& a, std::size_t bytes) noexcept {
     const locked_tree scope(a);
