@@ -170,17 +170,17 @@ class account {
     /// What the limit bounds: own charges, and the subtree charges of the children. In bytes.
     std::size_t used() const noexcept { return detail::used(node_); }
     std::size_t peak() const noexcept {
-        const locked scope(node_, false);
+        const locked scope(node_, detail::leave_drained);
         return node_.peak();
     }
     /// The largest charge that would fit now, without grace and the credit of other leaves.
     std::size_t headroom() const noexcept {
-        const locked scope(node_, false);
+        const locked scope(node_, detail::leave_drained);
         return is_open() ? node_.headroom() : 0;
     }
     /// Whether a limit is exceeded, here or above.
     bool over_limit() const noexcept {
-        const locked scope(node_, false);
+        const locked scope(node_, detail::leave_drained);
         return detail::tree_node::first_over_limit(&node_) != nullptr;
     }
     /// Whether a charge would fit now. Charges nothing, but leaves may return their credit.
@@ -195,7 +195,7 @@ class account {
     const char* name() const noexcept { return node_.name(); }
     /// The parent; null for a root. When the parent ends, this is its parent.
     account* parent() const noexcept {
-        const locked scope(node_, false);
+        const locked scope(node_, detail::leave_drained);
         detail::account_node* const above = node_.above();
         return above != nullptr ? &above->face : nullptr;
     }
@@ -252,7 +252,7 @@ class account {
     }
     void add(account_item& item) noexcept {
         const detail::lock_guard whole(node_.shape());
-        const locked scope(node_, false);
+        const locked scope(node_, detail::leave_drained);
         node_.items.add(item);
     }
     void remove(account_item& item) noexcept { detail::remove(node_, item); }

@@ -49,7 +49,7 @@ inline void charged_beyond(account_node& a, const tree_node::limit_check& found)
     found.at->totals().count_beyond();
     a.tree().close_credits_where_exceeded(a);
 }
-// One attempt, under one hold of the lock.
+// One attempt. Each check and its grant share one hold of the lock, which is released between two rounds.
 inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mode how) noexcept {
     const locked_tree scope(a);
     charge_request request{scope.tree, how};
@@ -64,12 +64,11 @@ inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mo
         if (ALLOT_UNLIKELY(!a.is_open())) return refused_closed(a, bytes);
         const std::size_t need = bytes > w.credit() ? bytes - w.credit() : 0;
         const bool opens = !held && a.may_take_credit();
-        if (opens) // whole steps, if they fit
-            if (const std::size_t more = a.credit().growth_to_whole_steps(bytes, w.credit());
-                more > need && tree_node::check_levels(&a, more).fitted()) {
-                if (a.grant(w, more, bytes, held, opens)) return {};
-                continue;
-            }
+        const std::size_t steps = opens ? a.credit().growth_to_whole_steps(bytes, w.credit()) : 0;
+        if (steps > need && tree_node::check_levels(&a, steps).fitted()) { // whole steps, if they fit
+            if (a.grant(w, steps, bytes, held, opens)) return {};
+            continue;
+        }
         tree_node::limit_check found = tree_node::check_levels(&a, need); // else the request alone
         if (request.retry(found)) continue;
         if (!found.charged()) return account_node::status_of(found, bytes);
@@ -149,7 +148,7 @@ ALLOT_NOINLINE inline bool defer_refund(account_node& a, std::size_t bytes) noex
         full_fence();
         if (ALLOT_UNLIKELY(!a.tree().waiters.empty())) {
             a.tree().lock.lock();
-            const locked_tree settles(a, adopt_lock, bytes, false);
+            const locked_tree settles(a, adopt_lock, bytes, leave_drained);
         }
     }
     a.life.leave_refund(); // if done, the last access
@@ -166,8 +165,8 @@ inline void refund_locked(account_node& a, std::size_t bytes) noexcept {
     a.settle();
     end_if_drained(a);
 }
-// `now` returns the bytes. The account is kept until its listeners have been called: close() waits for the calls, and a
-// count delays the end of one that is closing.
+// `now` returns the bytes. The account is kept until its listeners have been called: close() waits for the calls. One
+// that is closing waits for no refund, which might be its last: a count delays its end.
 template <class Now, class OnRefunded>
 ALLOT_ALWAYS_INLINE void return_and_notify(account_node& a, const char* what, std::size_t bytes, Now now,
                                            OnRefunded on_refunded) noexcept {

@@ -69,7 +69,7 @@ ALLOT_COLD inline charge_status refused_closed(const account_node& a, std::size_
 }
 // The status of a charge that a closed account refuses; fits while the account is open.
 inline charge_status why_closed(const account_node& a, std::size_t bytes) noexcept {
-    const locked_tree scope(a, false);
+    const locked_tree scope(a, leave_drained);
     return a.is_open() ? charge_status{} : refused_closed(a, bytes);
 }
 // Requires the lock.
@@ -100,7 +100,7 @@ inline account_node* pin_parent(const account_node& a) noexcept {
 }
 // Undoes pin_parent() of a child. Returns drained accounts, which the caller must end.
 inline account_node* unpin(account_node& a) noexcept {
-    const locked_tree scope(a, false);
+    const locked_tree scope(a, leave_drained);
     a.life.counts().add_locked(open_counts::users, -1);
     end_if_drained(a);
     return std::exchange(scope.tree.drained, nullptr);
@@ -151,7 +151,7 @@ inline bool end(account_node& a, text_writer& leaks) noexcept {
         a.tree().reclaimers.visit_locked([&](const reclaimer& r, const account& home) {
             if (&home == &a.face) report_misuse({.kind = misuse::living_reclaimer, .heap = r.name()});
         });
-    const locked_tree scope(a, false);
+    const locked_tree scope(a, leave_drained);
     if (a.life.is_closed()) return false;
     refuse_charges(a);
     write_leaks(a, leaks);
@@ -167,7 +167,7 @@ inline bool close(account_node& a) noexcept {
     const bool ended = end(a, leaks);
     wait_for_refunds(a);
     {
-        const locked_tree scope(a, false);
+        const locked_tree scope(a, leave_drained);
     } // taking the lock settled their deferred refunds: no list names this account any more
     if (ended && above != nullptr) notify_child_change(a, *above, false);
     if (leaks.size() != 0) a.leaks.write(a.leaks.context, leaks.view());
@@ -184,7 +184,8 @@ inline void close_for_good(account_node& a) noexcept {
         if (account_node& below = account_node::of(n); below.life.closed_by() == &a) set_closed_by(below, below);
     });
 }
-// Ends drained accounts: each, then its parent if that is drained now; one object may own both.
+// Ends drained accounts: each, then its parent if that is drained by that. `ended` of an account may destroy it, and
+// what it owns, but no account above it that has not ended: that one's own call does. Requires no lock and no mutex.
 ALLOT_COLD inline void end_drained(account_node* first) noexcept {
     while (first != nullptr) {
         account_node& a = *std::exchange(first, first->life.next_in_queue());
@@ -201,7 +202,7 @@ inline void remove(account_node& a, account_item& item) noexcept {
     account_node* drained = nullptr;
     {
         const lock_guard whole(a.shape());
-        const locked_tree scope(a, false);
+        const locked_tree scope(a, leave_drained);
         a.items.remove(item);
         end_if_drained(a);
         drained = std::exchange(scope.tree.drained, nullptr);

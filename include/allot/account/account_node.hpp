@@ -76,8 +76,11 @@ inline const account_node& node_of(const account& a) noexcept;
 // Ends what a hold of the lock has begun, and unlocks: wakes requests, ends drained accounts. account_waiting.hpp
 void act_and_unlock(const account_node& by, bool ends, std::size_t refunds) noexcept;
 
-// Holds the tree's lock. Accounts that drained meanwhile are ended after the unlock; with ends = false, which a caller
-// that may hold the tree's mutex passes, by the next holder. Requests that wait are woken if they may fit now.
+// For locked_tree, where the caller may hold the tree's mutex: the next holder ends the accounts that have drained.
+inline constexpr bool leave_drained = false;
+
+// Holds the tree's lock. Accounts that drained meanwhile are ended after the unlock. Requests that wait are woken if
+// they may fit now.
 class locked_tree {
   public:
     explicit locked_tree(const account_node& a, bool ends = true) noexcept : tree(a.tree()), by_(a), ends_(ends) {

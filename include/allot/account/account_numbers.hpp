@@ -14,7 +14,7 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 inline std::size_t used(const account_node& a) noexcept {
-    const locked_tree scope(a, false);
+    const locked_tree scope(a, leave_drained);
     return a.used();
 }
 // Requires the lock.
@@ -36,7 +36,7 @@ inline account_stats stats_with_items(const account_node& a) noexcept {
         committed += its.committed;
         resident += its.resident;
     });
-    const locked_tree scope(a, false);
+    const locked_tree scope(a, leave_drained);
     account_stats f = stats_locked(a);
     f.committed = committed;
     f.resident = resident;
@@ -44,7 +44,7 @@ inline account_stats stats_with_items(const account_node& a) noexcept {
 }
 inline bool verify(const account_node& top) noexcept {
     const lock_guard whole(top.shape());
-    const locked_tree scope(top, false);
+    const locked_tree scope(top, leave_drained);
     bool ok = top.valid();
     top.walk([&](const tree_node& n) {
         const account_node& a = account_node::of(n);

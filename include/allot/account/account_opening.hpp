@@ -44,7 +44,7 @@ enum class opening : std::uint8_t {
 // Attaches the account and charges its reservation, or closes it.
 inline opening try_open_below(account_node& a, account_node& parent, std::size_t reserved, bool asked) noexcept {
     const lock_guard whole(a.shape());
-    const locked_tree scope(a, false);
+    const locked_tree scope(a, leave_drained);
     charge_request request{scope.tree, charge_mode::checked};
     for (;;) {
         const tree_node::limit_check found = check_parent(a, parent, reserved);

@@ -48,39 +48,39 @@ class account_steps {
 
     // It charges this account alone, and counts where it is refused. Unless it is due, another request must be granted
     // first: then it begins with its wait.
-    void counts_refusals(bool is_due) noexcept { counts_ = true, below_wait_ = made_ = is_due; }
+    void counts_refusals(bool is_due) noexcept { counts_ = true, takes_steps_below_ = attempt_made_ = is_due; }
     // Its attempts take the steps below the wait by themselves.
-    void waits_only() noexcept { below_wait_ = false, returns_below_wait_ = false; }
+    void waits_only() noexcept { takes_steps_below_ = takes_them_after_a_wait_ = false; }
 
+    // Of an arena that refuses only during a sweep: else the product asks the arena's own tenants (page_steps.hpp).
     climbed ask_tenants(const memory_request& asked) noexcept {
-        while (below_wait_ && refuses_here(asked, sweeps_ != nullptr)) {
+        while (takes_steps_below_ && follow_refuser(asked, sweeps_ != nullptr)) {
             if (!idle_) begin(idle_, idle_pass_);
             reclaimer* const it = idle_->next([&](const reclaimer& r) { return wanted(r, asked, reclaimer::idle); });
             if (it != nullptr) {
                 if (call(*it, asked, idle_pass_)) return climbed::served;
-            } else if (!end(idle_, idle_pass_)) {
+            } else if (!begins_again(idle_, idle_pass_)) {
                 break;
             }
         }
         return climbed::moved_on;
     }
     climbed call_reclaimers(const memory_request& asked) noexcept {
-        if (!below_wait_ || most_cost_ == reclaimer::idle || !refuses_here(asked, true) ||
-            !at_->tree().reclaimers.any_costly())
-            return end_sweep(), climbed::moved_on;
+        if (!may_sweep(asked)) return end_sweep(), climbed::moved_on;
         if (sweeps_ == nullptr) {
             bool waited = false;
             if (!at_->tree().reclaimers.begin_sweep(waited)) return climbed::moved_on;
             sweeps_ = &at_->tree();
-            if (waited) return climbed::served; // the sweep before may have freed enough
+            if (waited) return climbed::served; // another thread's sweep, which may have freed enough
         }
-        while (refuses_here(asked, true)) {
+        while (follow_refuser(asked, true)) {
             if (!costly_) begin(costly_, costly_pass_);
             called_ = costly_->next([&](const reclaimer& r) { return wanted(r, asked, most_cost_); });
             if (called_ != nullptr) {
                 if (call(*called_, asked, costly_pass_)) return climbed::served;
-            } else if (!end(costly_, costly_pass_) && std::exchange(critical_, true)) {
-                break;
+            } else if (!begins_again(costly_, costly_pass_)) {
+                if (critical_) break;
+                critical_ = true; // one pass more, the last
             }
         }
         end_sweep();
@@ -89,9 +89,9 @@ class account_steps {
     climbed wait(memory_request& asked) noexcept {
         end_sweep();
         levels_ = 0;
-        if (counts_ && std::exchange(made_, true) && asked.why.outcome == charge_outcome::over_limit)
+        if (counts_ && std::exchange(attempt_made_, true) && asked.why.outcome == charge_outcome::over_limit)
             count_refused(*refuser_in(asked.why));
-        below_wait_ = returns_below_wait_;
+        takes_steps_below_ = takes_them_after_a_wait_;
         return waits_.wait(by_, asked);
     }
     void granted() noexcept {
@@ -100,6 +100,10 @@ class account_steps {
     }
 
   private:
+    bool may_sweep(const memory_request& asked) noexcept {
+        return takes_steps_below_ && most_cost_ != reclaimer::idle && follow_refuser(asked, true) &&
+               at_->tree().reclaimers.any_costly();
+    }
     // The calls of all that may help, in order, until one of them ends the shortage.
     struct pass {
         std::size_t used_before = 0;
@@ -109,8 +113,11 @@ class account_steps {
     static constexpr unsigned most_in_vain = 8, most_levels = 16;
     using walk = std::optional<reclaimers::walk>;
 
-    // Whether memory of accounts can help. `with_arena`: also where an arena refuses, that of the whole tree.
-    bool refuses_here(const memory_request& asked, bool with_arena) noexcept {
+    // Begins at what refused now, if that is another level than before. False: memory of accounts cannot help.
+    // `with_arena`: also where an arena refuses, by that of the whole tree.
+    // A request takes these steps at no more than 16 levels before it waits or is refused: two levels whose memory
+    // others take again could refuse it in turn for ever.
+    bool follow_refuser(const memory_request& asked, bool with_arena) noexcept {
         const account_node* const now = helped_by(asked.why, with_arena);
         if (now != at_) {
             end_sweep();
@@ -121,20 +128,22 @@ class account_steps {
         }
         return now != nullptr && levels_ <= most_levels;
     }
+    // The level whose tenants and reclaimers may help; null: none.
     const account_node* helped_by(const charge_status& why, bool with_arena) const noexcept {
         if (why.outcome != charge_outcome::over_limit) return nullptr;
         if (why.by == refuser::arena) return with_arena && why.requested <= why.limit ? &by_.root() : nullptr;
         if (why.by != refuser::account || refuser_in(why)->tree().reclaimers.empty()) return nullptr;
         const account_node& at = *refuser_in(why);
-        const locked_tree scope(at, false);
+        const locked_tree scope(at, leave_drained);
         return at.can_ever_fit(why.requested) ? &at : nullptr;
     }
+    // Under the mutex of the tree's shape.
     walk_step wanted(const reclaimer& r, const memory_request& asked, std::uint32_t most) const noexcept {
         const bool idle = most == reclaimer::idle;
         if (r.cost() > most) return walk_step::end;
-        const bool mine =
+        const bool is_asked =
             (r.cost() == reclaimer::idle) == idle && &r != own_ && node_of(reclaimers::home_of(r)).is_below(*at_);
-        return mine && r.helps(shortage_of(asked)) ? walk_step::call : walk_step::skip;
+        return is_asked && r.helps(shortage_of(asked)) ? walk_step::call : walk_step::skip;
     }
     shortage shortage_of(const memory_request& asked) const noexcept {
         return {.why = asked.why,
@@ -147,8 +156,8 @@ class account_steps {
         p.used_before = used(*at_);
         p.freed = false;
     }
-    // Whether to begin again: something was freed, and others have not taken all of it, too often.
-    bool end(walk& w, pass& p) const noexcept {
+    // Ends the pass. Whether to make another: something was freed, and others have not taken all of it, too often.
+    bool begins_again(walk& w, pass& p) const noexcept {
         w.reset();
         return p.freed && (used(*at_) < p.used_before || ++p.in_vain != most_in_vain);
     }
@@ -173,13 +182,15 @@ class account_steps {
     const reclaimer* const own_;
     const std::uint32_t most_cost_;
     const account_node* at_ = nullptr;
-    unsigned levels_ = 0;
+    unsigned levels_ = 0; // that refused since the last wait
     walk idle_, costly_;
     pass idle_pass_, costly_pass_;
     reclaimer* called_ = nullptr; // of a cost, whose call lasts until the next one
     bool critical_ = false;
-    bool below_wait_ = true, returns_below_wait_ = true;
-    bool counts_ = false, made_ = true; // made_: an attempt was, since the last wait
+    bool takes_steps_below_ = true; // those below the wait, now; after each wait:
+    bool takes_them_after_a_wait_ = true;
+    bool counts_ = false;      // refusals, at the account that refused last
+    bool attempt_made_ = true; // since the last wait; unless a request that is due came first
     account_tree* sweeps_ = nullptr;
     wait_step waits_;
 };

@@ -27,9 +27,9 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// Whether the request of a waiter would fit beside `promised` bytes, or can never; else `at` says what refuses.
-// Requires the lock.
-inline bool would_fit(waiter& w, std::size_t promised) noexcept {
+// Whether a waiter should try: its request would fit beside `promised` bytes, or can never fit, or is refused by
+// another level now, whose caches it must have emptied first (widen). False: `at` says what refuses. Requires the lock.
+inline bool should_try(waiter& w, std::size_t promised) noexcept {
     auto& by = const_cast<account_node&>(account_node::of(*w.by));
     if (!by.is_open() || !by.can_ever_fit(w.bytes)) return true; // its request will fail for good
     if (w.for_arena) return false;                               // it tries when bytes are refunded
@@ -42,13 +42,16 @@ inline bool would_fit(waiter& w, std::size_t promised) noexcept {
     return w.widest != nullptr && !w.at->is_below(*w.widest); // it must widen()
 }
 
+// Under the lock, in this order: what a try returned is counted for its waiter, which it must not wake; then the copy
+// of a peak; then those waiters are chosen that the refund may serve. Behind the unlock nothing of the tree is touched,
+// since its root may end: what is needed is copied before.
 ALLOT_COLD inline void act_and_unlock(const account_node& by, bool ends, std::size_t refunds) noexcept {
     account_tree& tree = by.tree();
     if (refunds != 0) undoing::count(refunds, by);
     if (tree.peak_copy != nullptr) copy_peak(tree.root(), *tree.peak_copy);
     account_node* const drained = ends ? std::exchange(tree.drained, nullptr) : nullptr;
     if (refunds != 0) tree.waiters.announce_pages();
-    waiter* const woken = tree.waiters.wake(would_fit);
+    waiter* const woken = tree.waiters.wake(should_try);
     tree.acts_at_unlock =
         tree.peak_copy != nullptr || tree.drained != nullptr || !tree.waiters.empty() || tree.reports_frees;
     const judged_by judged = tree.judged;
@@ -86,7 +89,7 @@ class waiting_request {
     // Only a limit that others may come below is waited for; not by a thread that others may wait for.
     static bool is_possible(const account_node& by, const charge_status& why) noexcept {
         if (!is_at_limit(by, why)) return false;
-        const locked_tree scope(level(by, why), false);
+        const locked_tree scope(level(by, why), leave_drained);
         return can_fit(by, why, why.requested);
     }
     static bool is_at_limit(const account_node& by, const charge_status& why) noexcept {
@@ -101,7 +104,7 @@ class waiting_request {
     // Whether one must be granted before a request of `by`.
     static bool is_due_before(const account_node& by) noexcept {
         if (ALLOT_LIKELY(by.tree().waiters.empty())) return false;
-        const locked_tree scope(by, false);
+        const locked_tree scope(by, leave_drained);
         return scope.tree.waiters.is_due_before(by);
     }
 
@@ -115,13 +118,13 @@ class waiting_request {
         w_.charges_others = charges_others;
         {
             const locked_tree scope(in_);
-            tries_ = !scope.tree.waiters.is_due_before(*w_.by);
+            tries_ = !scope.tree.waiters.is_due_before(*w_.by); // before it is in the list itself
             scope.tree.waiters.add(w_);
             scope.tree.acts_at_unlock = true;
-            scope.tree.recall_credit(in_);
+            scope.tree.recall_credit(in_); // a refund into credit would wake nobody
         }
         if (&by_.root() != &in_) {
-            const locked_tree scope(by_.root(), false);
+            const locked_tree scope(by_.root(), leave_drained);
             scope.tree.watches.add(closed_);
         }
         full_fence(); // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
@@ -137,10 +140,10 @@ class waiting_request {
                 scope.tree.acts_at_unlock = scope.tree.reports_frees = true;
         }
         if (&by_.root() != &in_) {
-            const locked_tree scope(by_.root(), false);
+            const locked_tree scope(by_.root(), leave_drained);
             scope.tree.watches.remove(closed_);
         }
-        settle_waits(account_node::of(*w_.widest));
+        settle_waits(account_node::of(*w_.widest)); // behind the removal: caches may keep memory again
         if (judged_ != nullptr && !granted_)
             judged_->post({.what = is_ended(verdict_) ? oom::event::thrown : oom::event::given_up});
     }
@@ -152,10 +155,11 @@ class waiting_request {
     // Whether the request is to be made now. False: another is first.
     bool tries() const noexcept { return tries_; }
     bool is_in_tree_of(const charge_status& why) const noexcept { return &level(by_, why).root() == &in_; }
-    // With what the try returned, too.
-    bool can_ever_fit(const charge_status& why) noexcept {
+    // Whether it could be granted, beside what its last try took and returned. False: the arbiter knows it then, and
+    // ended_by() has its verdict.
+    bool can_fit_or_tell(const charge_status& why) noexcept {
         {
-            const locked_tree scope(in_, false);
+            const locked_tree scope(in_, leave_drained);
             if (can_fit(level(by_, why), why, sum_or_max(why.requested, w_.undone_at(refuser_in(why))))) return true;
         }
         if (judged_ != nullptr && !is_ended(verdict_))
@@ -177,8 +181,9 @@ class waiting_request {
     // How the arbiter ended the request; try_again: it did not.
     verdict ended_by() const noexcept { return verdict_; }
     bool is_cancelled() const noexcept { return cancelled_.is_cancelled(); }
-    // Sleeps, unless memory may be free now. True: the request may be made again. False: the time has come, or the wait
-    // was cancelled.
+    // Sleeps, unless memory may be free now. True: the request may be made again. False: the wait is over, by a
+    // verdict, a cancellation or its end. At its end the request is made once more, since more may have been announced;
+    // the next call returns false.
     bool sleep(const charge_status& why) noexcept {
         if (is_ended(verdict_)) return false;
         if (tries_ && widen(level(by_, why))) return true;
@@ -200,14 +205,13 @@ class waiting_request {
             const locked_tree scope(in_);
             tries_ = std::exchange(w_.trying, true);
         }
-        while (tries_ && (signals & waiter::try_again) == 0)
-            signals |= spot().wait_until(sys::parking::never); // it is being sent, and must not come to a later waiter
+        if (tries_) take_signal(signals);
         if (judged_ != nullptr) {
             const verdict now = judged_->look();
             if (is_ended(now)) return false;
             tries_ = tries_ || now == verdict::try_again;
         }
-        is_over_ = sys::parking::is_past(end_); // though more may be announced
+        is_over_ = sys::parking::is_past(end_);
         return tries_ && !is_cancelled();
     }
 
@@ -232,6 +236,10 @@ class waiting_request {
         return true;
     }
 
+    // Takes the signal of the waker, which may be on its way: it must not come to a later waiter at this spot.
+    void take_signal(std::uint32_t signals) noexcept {
+        while ((signals & waiter::try_again) == 0) signals |= spot().wait_until(sys::parking::never);
+    }
     sys::parking& spot() noexcept { return judged_ != nullptr ? judged_->spot : w_.own_spot; }
     // Whether the arbiter ends the request.
     bool is_ended(verdict v) noexcept { return (verdict_ = v) > verdict::try_again; }
@@ -265,13 +273,13 @@ class waiting_request {
 // Whether a request waits that unused memory of the account may serve.
 inline bool is_waited_for(const account_node& a) noexcept {
     if (a.tree().waiters.empty()) return false;
-    const locked_tree scope(a, false);
+    const locked_tree scope(a, leave_drained);
     return scope.tree.waiters.any_above(a);
 }
 // Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
 inline void notify_unused(const account_node& a) noexcept {
     if (ALLOT_LIKELY(a.tree().waiters.empty())) return;
-    const locked_tree scope(a, false); // whose end may wake one
+    const locked_tree scope(a, leave_drained); // whose end may wake one
     scope.tree.waiters.announce(a, undoing::now());
 }
 
@@ -282,8 +290,10 @@ inline bool ended_by(charge_status& why, verdict v) noexcept {
     if (v == verdict::removed) why.outcome = charge_outcome::removed;
     return v > verdict::try_again;
 }
-// Whether the arbiter ends the request before its wait. One that can never fit is split.
-inline bool is_ended_at_once(const account_node& by, charge_status& why, bool first) noexcept {
+// Asks the arbiter, if it knows the thread, what becomes of a request that was refused and does not wait yet. True: it
+// has ended the request, and `why` says how; one that can never fit is split. May sleep while the task is rolled back.
+// Requires: the thread holds no lock of allot.
+inline bool ends_before_its_wait(const account_node& by, charge_status& why, bool first) noexcept {
     const account_node& at = why.at != nullptr ? *refuser_in(why) : by;
     judged_thread* const mine = judged_thread_of(at);
     if (mine == nullptr) return false;
@@ -320,37 +330,45 @@ class wait_step {
             begun_ = true;
             until_ = asked.wait != nullptr ? *asked.wait : wait_limit{forever};
             end_ = until_.deadline();
-            if (is_ended_at_once(by, why, true)) return climbed::gave_up;
+            if (ends_before_its_wait(by, why, true)) return climbed::gave_up;
             if ((counted_ = asked.waiting) != nullptr) counted_->fetch_add(1, std::memory_order_seq_cst);
         }
-        bool tries = false, goes_on = true;
         if (here_) here_->end_try(false);
-        while (goes_on) {
-            if (!here_) {
-                if (!waiting_request::is_possible(by, why)) break;
-                here_.emplace(by, why, until_, end_, asked.charges_others);
-                tries = here_->tries();
-            }
-            while (!tries && goes_on && waiting_request::is_possible(by, why) && here_->is_in_tree_of(why))
-                tries = goes_on = here_->can_ever_fit(why) && here_->sleep(why);
-            if (tries && here_->begin_try(why)) return climbed::served;
-            goes_on = goes_on && !tries;
-            tries = false;
+        for (;;) {
+            const bool is_new = !here_;
+            if (is_new && !waiting_request::is_possible(by, why)) break;
+            if (is_new) here_.emplace(by, why, until_, end_, asked.charges_others);
+            const next then = is_new && here_->tries() ? next::attempt : sleep(by, why);
+            if (then == next::attempt && here_->begin_try(why)) return climbed::served;
             const verdict ended = here_->ended_by();
             const bool cancelled = here_->is_cancelled();
-            here_.reset(); // another level refuses, or the wait is over
+            here_.reset();
             if (ended_by(why, ended)) return climbed::gave_up;
             if (cancelled) why.outcome = charge_outcome::cancelled;
+            if (then != next::other_level) return gave_up(by, why);
         }
-        if (goes_on && is_ended_at_once(by, why, false)) return climbed::gave_up; // it needs more than the limit
-        if (why.outcome == charge_outcome::over_limit && !by.is_open()) why = why_closed(by, why.requested);
-        return climbed::gave_up;
+        // Nothing to wait for: what refuses can never grant it, or is no limit, or the account was closed meanwhile.
+        return ends_before_its_wait(by, why, false) ? climbed::gave_up : gave_up(by, why);
     }
     void granted() noexcept {
         if (here_) here_->end_try(true);
     }
 
   private:
+    enum class next : std::uint8_t {
+        attempt,
+        other_level, // what refuses now is in another tree, or can never grant it
+        end,
+    };
+    next sleep(const account_node& by, const charge_status& why) noexcept {
+        if (!waiting_request::is_possible(by, why) || !here_->is_in_tree_of(why)) return next::other_level;
+        return here_->can_fit_or_tell(why) && here_->sleep(why) ? next::attempt : next::end;
+    }
+    static climbed gave_up(const account_node& by, charge_status& why) noexcept {
+        if (why.outcome == charge_outcome::over_limit && !by.is_open()) why = why_closed(by, why.requested);
+        return climbed::gave_up;
+    }
+
     bool begun_ = false;
     std::uint64_t end_ = 0;
     wait_limit until_{forever};

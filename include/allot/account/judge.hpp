@@ -3,7 +3,8 @@
 // An account that waits for memory on a thread that the judge knows posts each step of the request as an event; the
 // answer is what becomes of it. The judge may end the wait of any of its threads by a signal to the thread's place;
 // look() says how then.
-// Invariant: the judge's lock is inside that of a tree; that of the injectors outside of both. Cost: two words per tree of accounts. Threads: any, as said.
+// Invariant: the judge's lock is inside that of a tree; that of the injectors outside of both.
+// Cost: two words per tree of accounts. Threads: any, as said.
 #pragma once
 
 #include <allot/account/command.hpp>

@@ -3,9 +3,8 @@
 //   1 own cache            warm: attempt() begins with it
 //   2 own free slots       attempt(): a lock, no system call
 //   3 a page               attempt(): charged, then taken, then confirmed
-//   4 own idle             The request's own caches and empty pages come first: nobody else loses anything. What one
-//   way
-//                          returns may make the next one needless, so the attempt is made after each.
+//   4 own idle             The request's own caches and empty pages come first: nobody else loses anything. There are
+//                          several ways; what one returns may be enough, so the attempt is made after each.
 //   5 idle of others       Tenants of the level that refuses, one by one, until one has returned something: what nobody
 //                          uses goes before what somebody needs. If the arena refuses, its tenants, of any account.
 //     in transit           Pages that another thread moves are found on neither side. A request that would be refused

@@ -99,8 +99,8 @@ class tree_node {
 
     // ---- commit ----------------------------------------------------------------------------------------------
 
-    // Grows the grant by `more` on every level, and charges or holds `bytes` of it. False: a charge or refund changed
-    // the credit meanwhile, so nothing is granted.
+    // Grows the grant by `more` on every level, and charges or holds `bytes` of it. `open`: the rest stays as credit.
+    // False: a charge or refund changed the credit meanwhile, so nothing is granted.
     bool grant(credit_word from, std::size_t more, std::size_t bytes, bool held, bool open) noexcept;
     // Takes charged bytes off every level. More than was charged is reported, and only what was charged is taken off.
     void refund(std::size_t bytes) noexcept;
@@ -285,7 +285,7 @@ inline tree_node::change tree_node::climb(tree_node* from, change by, const tree
 }
 inline bool tree_node::grant(credit_word from, std::size_t more, std::size_t bytes, bool held, bool open) noexcept {
     if (!credit_.grow(from, more, bytes, open)) return false;
-    totals_.note_peak(from.low_water());
+    totals_.note_peak(from.low_water()); // what was used at most until now; behind the change, what is
     const auto by = static_cast<std::ptrdiff_t>(more);
     const change above = totals_.add({by, held ? by - static_cast<std::ptrdiff_t>(bytes) : by});
     totals_.note_peak(from.credit() + more - bytes);

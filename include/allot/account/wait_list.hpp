@@ -154,14 +154,13 @@ class wait_list {
         each([&](waiter& w) {
             if (w.trying || (due != nullptr && w.by->is_below(*due->at))) return;
             const bool fits = would_fit(w, promised);
-            if ((fits || (w.announced && !one_tries)) && (w.judged == nullptr || may_try(*w.judged))) {
+            const bool chosen = fits || (w.announced && !one_tries);
+            if (chosen && (w.judged == nullptr || tell_that_it_may_fit(*w.judged))) { // asks only for a chosen one
                 promised = sum_or_max(promised, w.needs());
                 woken = set_trying(w, woken);
                 one_tries = true;
                 if (!fits) return;
-                for (waiter* before = first(); before != &w; before = before->next)
-                    if (!before->trying && before->bypasses < most_bypasses && w.by->is_below(*before->at))
-                        if (++before->bypasses == most_bypasses && due == nullptr) due = before;
+                if (const waiter* const now_due = count_bypasses_before(w); due == nullptr) due = now_due;
             } else if (due == nullptr && w.bypasses >= most_bypasses) {
                 due = &w;
             }
@@ -200,8 +199,16 @@ class wait_list {
     }
 
   private:
-    // False: it was ended otherwise.
-    static bool may_try(judged_thread& t) noexcept {
+    // Those before it of its level are bypassed by it. Returns the first that is due now; null: none.
+    const waiter* count_bypasses_before(const waiter& w) const noexcept {
+        const waiter* due = nullptr;
+        for (waiter* before = first(); before != &w; before = before->next)
+            if (!before->trying && before->bypasses < most_bypasses && w.by->is_below(*before->at))
+                if (++before->bypasses == most_bypasses && due == nullptr) due = before;
+        return due;
+    }
+    // Tells the arbiter. False: it ends the thread's wait otherwise.
+    static bool tell_that_it_may_fit(judged_thread& t) noexcept {
         return t.post_in_lock({.what = oom::event::may_fit}) == verdict::try_again;
     }
     waiter* first_behind(const waiter& w) const noexcept {

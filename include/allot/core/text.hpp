@@ -1,6 +1,6 @@
 // Text in a buffer of the caller. Reports use it when there is no memory left.
 //
-// Invariant: the buffer always always_false NUL-terminated text; text that does not fit is cut, and then ends in "...".
+// Invariant: the buffer always has a text that ends in NUL; text that does not fit is cut, and then ends in "...".
 // Never allocates, never throws, needs no locale. constexpr where its arguments allow. Threads: one per writer.
 #pragma once
 

@@ -52,7 +52,7 @@ template <class Page> class pages_with_locked_frees {
     bool is_full() const noexcept { return pages_[next_] != nullptr; }
     // That page: flush it first. Requires is_full(), as the next one.
     Page* displaced() const noexcept { return pages_[next_]; }
-    bool may_displace() noexcept { return ++refused_ % 8 == 0; }
+    bool count_and_may_displace() noexcept { return ++refused_ % 8 == 0; }
     void add(Page& p) noexcept {
         pages_[next_] = &p;
         p.locked_frees.list_index = static_cast<std::uint32_t>(next_) + 1;

@@ -41,9 +41,10 @@ template <class Page> class page_queues {
     bool flush_or_defer(Page& p) noexcept {
         if (!locked_frees_.has(p)) {
             const bool full = locked_frees_.is_full();
-            if (full && !locked_frees_.may_displace())
+            if (full && !locked_frees_.count_and_may_displace())
                 return list(p, p.state.add_freed(std::exchange(p.locked_frees.slots, 0), p.threshold, fresh(p)));
-            if (full) flush(*locked_frees_.displaced());
+            if (full)
+                flush(*locked_frees_.displaced()); // if it is empty now: the releaser that saw its flag notes the heap
             locked_frees_.add(p);
             p.state.mark_locked_frees();
         }
@@ -62,15 +63,17 @@ template <class Page> class page_queues {
     // four at a time, for the next claims: first of those with locked frees, then others in turn, so that a full heap
     // finds one soon. 0: no page has slots.
     template <class Claim> std::size_t claim_any(Claim claim_from) noexcept {
+        constexpr std::size_t batch = 4;
         std::size_t listed = 0;
         const auto list_if_freed = [&](Page& p) {
+            // One that a compaction empties is listed already, and stays: its slots are needed.
             if (p.freed() > 0 && (p.state.try_list() || p.is_emptied.exchange(false, std::memory_order_relaxed)))
                 make_ready(p), ++listed;
-            return listed == 4;
+            return listed == batch;
         };
-        locked_frees_.find(list_if_freed, 8);
+        locked_frees_.find(list_if_freed, 2 * batch); // which lists them, of as many as it looks at
         for (std::size_t i = 0;; listed = 0) {
-            for (; listed != 4 && i != size_; ++i) {
+            for (; listed != batch && i != size_; ++i) {
                 Page& p = *(search_at_ != nullptr ? search_at_ : all_.first());
                 search_at_ = all_.after(p);
                 list_if_freed(p);
@@ -90,14 +93,15 @@ template <class Page> class page_queues {
     template <class Give> std::size_t collect(bool keep_one, Give give) noexcept {
         while (find_due()) continue;
         if (empties_.empty()) return 0;
-        drain_space();
+        drain_space(); // no page is returned that a releaser's list names
         std::size_t returned = 0;
         for (Page* p = empties_.take_all(); p != nullptr;) {
             Page* const following = p->empty_link.load(std::memory_order_relaxed);
             if (locked_frees_.has(*p)) flush(*p); // it was noted, used again, and may be empty again
             if (p->state.empty_or_unnote(fresh(*p))) {
-                const bool in_flight = p != current_ && !p->is_ready; // its releaser has not pushed it on space_ yet
-                if (keep_one || (in_flight && !p->is_broken())) {
+                // Its releaser has not pushed it on space_ yet. A broken page is on no list, and no releaser lists it.
+                const bool in_flight = p != current_ && !p->is_ready && !p->is_broken();
+                if (keep_one || in_flight) { // one in flight is kept as well as any other
                     keep_one = false;
                     empties_.push(p);
                 } else {
@@ -201,7 +205,7 @@ template <class Page> class page_queues {
             Page& p = *current_;
             if (const std::size_t got = claim(p)) return got;
             current_ = nullptr;
-            if (p.is_broken()) continue;
+            if (p.is_broken()) continue; // it yields no slot for good: it counts as listed, so that nobody lists it
             if (p.state.unlist_below(p.threshold)) p.locked_frees.check_next();
             else make_ready(p);
         }

@@ -1,8 +1,7 @@
 // A slot cache: free slots for one user at a time. In front a stack of slots, last in, first out (a magazine); behind
 // it one group: up to 64 neighbouring slots of a page, as the bits of a word.
 //
-//   stack:  | slot | slot | .. |          group:  first, bits     bit i: the slot i * stride bytes behind `first` is
-//   free
+//   stack:  | slot | slot | .. |      group:  first, bits     bit i: the slot i * stride bytes behind `first` is free
 //
 // An empty stack is filled from the group, an empty group from a page, by a word of its free bits. A full stack lets
 // slots of the group's neighbourhood go by to the group, which is freed to its page as a whole. So slots that are used
@@ -62,6 +61,7 @@ class slot_cache_base {
         return true;
     }
     // Moves slots from the group to the empty stack, as many as fit: the lowest ones, the lowest on top.
+    // Requires a bit of the group, and room on the stack.
     void unpack(std::byte** slots, std::size_t stride) noexcept {
         const std::uint64_t free = bits();
         const std::size_t n = limit < group_slots ? limit : group_slots;

@@ -294,7 +294,8 @@ template <class Store> class slot_caches {
         Entry& entry;
         std::byte* row = nullptr;
 
-        bool has_slots() noexcept {
+        // Takes a slot that is in the cache by now; false: none.
+        bool take_cached() noexcept {
             if (entry.enter()) {
                 if (cache.size() == 0 && cache.bits() != 0) cache.unpack(slots, caches.store_.cut().stride);
                 pop();
@@ -322,7 +323,7 @@ template <class Store> class slot_caches {
             entry.leave();
             return some;
         }
-        bool find_waiting() noexcept { return has_slots() || caches.take_waiting(&row, 1) == 1; }
+        bool find_waiting() noexcept { return take_cached() || caches.take_waiting(&row, 1) == 1; }
 
       private:
         void pop() noexcept {
@@ -368,9 +369,9 @@ template <class Store> class slot_caches {
     ALLOT_NOINLINE std::byte* fill(user_cache& cache, std::byte** slots, Entry& entry,
                                    detail::memory_request& asked) noexcept {
         cache_place<Entry> place{*this, cache, slots, entry};
-        // It may have slots: its bins are hidden while others are inside, and from an owner that must fence.
+        // The caller may not have seen slots that are here: others were inside the cache (row_bins::show_bins).
         const bool empty = cache.size() == 0 && cache.bits() == 0;
-        if (empty || !place.has_slots()) store_.take_slots(place, asked);
+        if (empty || !place.take_cached()) store_.take_slots(place, asked);
         return place.row;
     }
     ALLOT_NOINLINE void make_room_and_push(user_cache& cache, std::byte** slots, std::byte* row) noexcept {
@@ -427,7 +428,7 @@ template <class Store> class slot_caches {
         slot_caches& caches;
         std::byte* row = nullptr;
 
-        bool has_slots() const noexcept { return false; }
+        bool take_cached() const noexcept { return false; }
         bool claim_freed(page& p) noexcept { return caches.store_.claim_freed(p, &row, 1) == 1; }
         void claim_untouched(page& p) noexcept { row = caches.store_.begin_slots(p, 1); }
         bool free_more() noexcept { return false; }

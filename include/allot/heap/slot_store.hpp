@@ -80,7 +80,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     void note_empty() noexcept { provider().note_empty(heap_); }
 
     // Takes slots into a place for them (slot_caches.hpp); false if out of memory. The place's members:
-    //   has_slots()         it has slots by now: a listener of the page request released rows into it
+    //   take_cached()       takes one that it has by now: a listener of the page request released rows into it
     //   claim_freed(page)   takes freed slots of the page; false: it found none
     //   claim_untouched(page)
     //   free_more()         before a page is taken: true means that slots were freed
@@ -243,7 +243,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
         if (memory != nullptr) provider().settled();
         return got || place.find_waiting();
     }
-    template <class Place> bool claim(Place& place) noexcept { return place.has_slots() || claim_listed(place); }
+    template <class Place> bool claim(Place& place) noexcept { return place.take_cached() || claim_listed(place); }
     template <class Place> ALLOT_ALWAYS_INLINE bool claim_listed(Place& place) noexcept {
         return pages_.claim([&](page& p) { return claim_from(p, place); });
     }
@@ -325,6 +325,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
             provider().give(page_or_header, 1, taken);
         }
     }
+    // Before a slot of the page is handed out, only a stale address finds it.
     page* format(std::byte* taken) noexcept {
         page* p;
         if constexpr (Location::out_of_band) p = reinterpret_cast<page*>(taken);

@@ -27,7 +27,8 @@ template <class ReturnIdle> class page_steps {
         way_ = 0;
         return climbed::moved_on;
     }
-    // Whatever the tenants returned: another thread may have returned pages meanwhile.
+    // Asks once for each refusal by the arena; the next attempt is worth it whatever the tenants returned, since
+    // another thread may have returned pages meanwhile. `arena_is_asked_` is true until the step is reached once more.
     climbed ask_arena(const memory_request& asked) noexcept {
         arena_is_asked_ = !arena_is_asked_ && asked.why.by == refuser::arena;
         if (!arena_is_asked_) return climbed::moved_on;

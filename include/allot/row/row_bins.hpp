@@ -189,7 +189,7 @@ template <class Set, class Entry> class row_bins : public Entry {
         std::byte* row = nullptr;
         if (b->size() != 0 && pop_slot(index, row)) return row;
         if constexpr (!for_thread)
-            if (shortages_ != core_.heaps().shortages()) settle_shortage();
+            if (shortages_ != core_.heaps().shortages()) settle_shortage(); // memory was short since: it keeps none
         core_.buckets().spare_bins().make_if_wanted(index, *b->heap, asked);
         return b->heap->refill(*b, entry(), asked);
     }

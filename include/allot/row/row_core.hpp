@@ -18,6 +18,7 @@
 #include <allot/heap/ledger_pages.hpp>
 #include <allot/page/page_steps.hpp>
 #include <allot/page/private_arena.hpp>
+#include <allot/reclaim/reclaimer.hpp>
 #include <allot/row/buckets.hpp>
 #include <allot/row/huge/huge_rows.hpp>
 #include <allot/row/living_handles.hpp>
@@ -91,7 +92,7 @@ template <class Set> class row_core {
                            if (way == 0) flush();
                            return pages_.return_idle(way);
                        }};
-        auto level = ledger_.steps(policies::asks ? UINT32_MAX : 0);
+        auto level = ledger_.steps(policies::asks ? reclaimer::any : reclaimer::idle);
         return detail::climb(asked, own, level, find);
     }
     // The same for a request that fails as the oom policy says; under oom::state_machine it waits first.

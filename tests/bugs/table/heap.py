@@ -11,7 +11,7 @@ BUGS = {
         "bugs/releasers_and_collector.cpp",
         "if (change.list) space_.push(&p);",
         wait(3, 300) + "if (change.list) space_.push(&p);",
-        "const bool in_flight = p != current_ && !p->is_ready;",
+        "const bool in_flight = p != current_ && !p->is_ready && !p->is_broken();",
         "const bool in_flight = false;",
         law=3),
     "borrowed_without_asking": bug(

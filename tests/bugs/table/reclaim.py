@@ -16,7 +16,7 @@ BUGS = {
         law=5),
     "deferred_refund_looks_for_no_waiter": bug(
         "model/relacy_accounts.cpp",
-        "a.tree().lock.lock(); const locked_tree settles(a, adopt_lock, bytes, false);",
+        "a.tree().lock.lock(); const locked_tree settles(a, adopt_lock, bytes, leave_drained);",
         "",
         law=4),
     "deferred_refund_looks_unfenced": bug(
@@ -46,7 +46,7 @@ BUGS = {
         law=4),
     "wake_up_comes_to_a_later_request": bug(
         "model/relacy_tasks.cpp",
-        "while (tries_ && (signals & waiter::try_again) == 0) signals |= spot().wait_until(sys::parking::never);",
+        "if (tries_) take_signal(signals);",
         "",
         law=4),
     "woken_one_ends_and_wakes_nobody": bug(
