@@ -21,7 +21,7 @@
 #pragma once
 
 #include <allot/account/account.hpp>
-#include <allot/buffer/buffer_memory.hpp>
+#include <allot/buffer/block_source.hpp>
 #include <allot/buffer/buffer_records.hpp>
 #include <allot/config.hpp>
 #include <allot/sync/lock_guard.hpp>
@@ -72,9 +72,9 @@ struct foreign_memory {
     void* context;
 };
 union buffer_source {
-    buffer_source(const buffer_memory& m) noexcept : memory(m) {}
+    buffer_source(const block_source& m) noexcept : memory(m) {}
     buffer_source(const foreign_memory& f) noexcept : foreign(f) {}
-    buffer_memory memory;
+    block_source memory;
     foreign_memory foreign;
 };
 
@@ -147,6 +147,13 @@ struct buffer_block {
 
 static_assert(sizeof(buffer_block) == buffer_record &&
               std::is_trivially_destructible_v<buffer_block>); // its record is freed without a destructor
+
+// What a view consists of: one counted view of the ledger, and bytes of its block. All null: the empty view.
+struct raw_view {
+    buffer_ledger* ledger = nullptr;
+    std::byte* data = nullptr;
+    std::size_t size = 0;
+};
 
 inline void unlock_and_relock(buffer_block& b) noexcept {
     b.lock.unlock();
@@ -327,6 +334,28 @@ inline bool relabel(buffer_ledger& l, account& to, move_mode how, charge_status&
     const bool done = relabel_counted(l, to, how, status);
     if (!done || ALLOT_UNLIKELY(!status.charged())) to.count(counted::buffers, -1);
     return done;
+}
+
+// Whether the block has another view than the ledger's only one.
+inline bool has_other_view(const buffer_ledger& l) noexcept {
+    buffer_block& b = *l.block;
+    const lock_guard hold(b.lock);
+    return b.ledgers->next != nullptr || l.views.load(std::memory_order_acquire) != 1;
+}
+// For tests: whether the ledgers of the view's block are sound, and the view lies in the block.
+inline bool is_valid(const raw_view& v) noexcept {
+    if (v.ledger == nullptr) return v.data == nullptr && v.size == 0;
+    buffer_block& b = *v.ledger->block;
+    const lock_guard hold(b.lock);
+    bool listed = false;
+    for (const buffer_ledger* l = b.ledgers; l != nullptr; l = l->next) {
+        listed = listed || l == v.ledger;
+        if (l->block != &b) return false;
+        for (const buffer_ledger* x = l->next; x != nullptr; x = x->next)
+            if (x == l || (x->by == l->by && x->alive() && l->alive())) return false;
+    }
+    return listed && v.ledger->alive() && v.data >= b.memory.address &&
+           v.data + v.size <= b.memory.address + b.memory.bytes;
 }
 
 } // namespace detail
