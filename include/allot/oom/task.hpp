@@ -111,7 +111,8 @@ class task_thread : detail::thread_token {
     ~task_thread() {
         {
             const allot::detail::lock_guard hold(tasks().lock);
-            leave_thread();
+            detail::take_out<thread_token>(allot::detail::of_this_thread.token, *this, &thread_token::outer,
+                                           misuse::task_thread_order, task_name());
             if constexpr (ALLOT_CHECKED != 0) check_no_scope();
             tasks().call({.what = event::ended, .thread = thread});
             cover_outer(false);
@@ -201,7 +202,7 @@ class task_thread : detail::thread_token {
         decider.gather();
         return true;
     }
-    // Requires the arbiter's lock, as the next three.
+    // Requires the arbiter's lock, as the next two.
     void note_attempt() noexcept {
         record->attempt_at = sys::fine_clock::now();
         record->slept_in_attempt = 0;
@@ -209,15 +210,6 @@ class task_thread : detail::thread_token {
     const char* task_name() const noexcept {
         const task_id first = tasks().states[thread].task;
         return first != no_id ? tasks().tasks[first].name : "";
-    }
-    // Takes it out of its thread's list; where it ends too early, those that began later stay there.
-    void leave_thread() noexcept {
-        thread_token** at = &allot::detail::of_this_thread.token;
-        while (*at != nullptr && *at != this) at = &(*at)->outer;
-        if (ALLOT_UNLIKELY(at != &allot::detail::of_this_thread.token || *at == nullptr))
-            report_misuse(
-                {.kind = *at == nullptr ? misuse::ended_elsewhere : misuse::task_thread_order, .task = task_name()});
-        if (*at != nullptr) *at = outer;
     }
     void check_no_scope() const noexcept {
         const machine::thread& t = tasks().states[thread];

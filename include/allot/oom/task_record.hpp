@@ -5,6 +5,7 @@
 
 #include <allot/account/judge.hpp>
 #include <allot/config.hpp>
+#include <allot/core/error.hpp>
 #include <allot/oom/situation.hpp>
 #include <allot/sys/thread_context.hpp>
 
@@ -67,6 +68,16 @@ struct thread_token {
     thread_record* record = nullptr;
     thread_token* outer = allot::detail::of_this_thread.token;
 };
+// Takes a token out of its thread's list; where it ends too early, those that began later stay there.
+template <class Token>
+void take_out(Token*& innermost, Token& ending, Token* Token::* outer, misuse too_early,
+              const char* task = nullptr) noexcept {
+    Token** at = &innermost;
+    while (*at != nullptr && *at != &ending) at = &((*at)->*outer);
+    if (ALLOT_UNLIKELY(at != &innermost || *at == nullptr))
+        report_misuse({.kind = *at == nullptr ? misuse::ended_elsewhere : too_early, .task = task});
+    if (*at != nullptr) *at = ending.*outer;
+}
 // The innermost token of the calling thread for a task of this arbiter; null: none.
 inline thread_token* innermost_token(const arbiter& of) noexcept {
     thread_token* t = allot::detail::of_this_thread.token;
