@@ -383,7 +383,8 @@ template <class Set> class device_allocator {
         caller who;
         if (ALLOT_UNLIKELY(asked.bytes > max_block_bytes || align > max_block_bytes))
             return refused_as_misuse(asked, misuse::size_too_large);
-        if (ALLOT_UNLIKELY(!who.identify(api_, stream, diagnostics_))) return diagnostics_.refuse(asked), refused();
+        if (ALLOT_UNLIKELY(!who.identify(api_, stream, diagnostics_)))
+            return diagnostics_.refuse_stream(asked), refused();
         if constexpr (policies::idle::enabled)
             if (ALLOT_UNLIKELY(grown_.idle.due()) && who.allowed == permitted::all) trim_idle_and_others();
         run r;

@@ -37,11 +37,15 @@ template <class Set> class device_diagnostics {
         const lock_guard hold{lock_};
         return last_error_;
     }
+    void refuse(memory_request& asked, charge_outcome why, refuser by, std::size_t bytes, std::size_t used = 0,
+                std::size_t most = SIZE_MAX) const noexcept {
+        asked.refuse({why, by, nullptr, bytes, used, most, name_});
+    }
     // Refuses a request whose stream the device refused: a wrong handle, or a device that fails.
-    void refuse(memory_request& asked) const noexcept {
+    void refuse_stream(memory_request& asked) const noexcept {
         if (last_error().kind == device::failure::invalid_handle)
             asked.refuse(charge_outcome::misused, asked.bytes, "the stream is not a live one");
-        else asked.refuse({charge_outcome::no_memory, refuser::device, nullptr, asked.bytes, 0, SIZE_MAX, name_});
+        else refuse(asked, charge_outcome::no_memory, refuser::device, asked.bytes);
     }
     // For calls that return memory, whose error has no caller to go to: writes a failure to the leak sink.
     void report_failure(const device::result<>& r) noexcept {

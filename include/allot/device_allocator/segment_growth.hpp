@@ -121,10 +121,6 @@ template <class Set> class segment_growth {
   private:
     std::size_t limit() const noexcept { return policies::limit_of(ledger_); }
     bool wait_for_frees() noexcept { return held_.wait_for_frees(grown_.segments.device()); }
-    run refuse(memory_request& asked, charge_outcome why, std::size_t bytes, std::size_t used, std::size_t limit,
-               refuser by) const noexcept {
-        return asked.refuse({why, by, nullptr, bytes, used, limit, diagnostics_.name()}), run{};
-    }
     // A block in a new piece, or in memory that other threads added meanwhile.
     run grow(const caller& who, memory_request& asked, std::size_t align) noexcept {
         auto& segments = grown_.segments;
@@ -140,7 +136,7 @@ template <class Set> class segment_growth {
             const bool over = need > most || held > most - need;
             // An account refuses by itself: it has listeners and a grace.
             if (over && !policies::in_tree)
-                return refuse(asked, charge_outcome::over_limit, need, held, most, refuser::limit);
+                return diagnostics_.refuse(asked, charge_outcome::over_limit, refuser::limit, need, held, most), run{};
             std::size_t want = align_up(held / 4, step);
             want = want > max_step ? max_step : want;
             if (!over && want > most - held) want = (most - held) / step * step;
@@ -152,7 +148,7 @@ template <class Set> class segment_growth {
             const auto made = segments.grow(want);
             if (!made) {
                 diagnostics_.set_last_error(made.error());
-                (void)refuse(asked, charge_outcome::no_memory, want, held, most, refuser::device);
+                diagnostics_.refuse(asked, charge_outcome::no_memory, refuser::device, want, held, most);
                 refused = want;
                 continue;
             }
