@@ -14,7 +14,7 @@
 //   buffer::slice                                  one atomic addition to the ledger's count of views
 //   buffer::retain(account)                        buffer.hpp, buffer_transfer.hpp
 //     retain_for                                   a view in the account's ledger, or a new ledger; block's lock
-//   buffer::transfer(account)
+//   buffer::transfer(account)                      the same
 //     relabel                                      if the ledger has this view only: it becomes that of the account
 //     retain, transfer_charge                      else: a view in a second ledger, then the charge moves
 //       begin_move, account::transfer, end_move    without the block's lock, since listeners are called
