@@ -7,13 +7,12 @@
 // waits here: it charges, takes, gives and refunds, and calls no listener. A request inside a move of its own thread
 // (from a callback) does not wait. So no wait depends on another wait.
 // Invariant: every move is listed from begin() to end(), every request during its life.
-// Cost: 40 bytes; a list's step per thread that moves pages or lacks them at that time; nothing per block or row.
+// Cost: 32 bytes; a list's step per thread that moves pages or lacks them at that time; nothing per block or row.
 // Threads: any; the lock is held for some dozen instructions, with or without the heap's lock.
 // Source: Dekker's handshake, 1965; a tree of accounts does the same for held bytes.
 #pragma once
 
 #include <allot/config.hpp>
-#include <allot/core/intrusive_list.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
@@ -41,12 +40,12 @@ class pages_in_transit {
         void begin() noexcept {
             const lock_guard hold(all_.lock_);
             number_ = all_.begun_++;
-            all_.moves_.add(*this);
+            next_ = std::exchange(all_.moves_, this);
         }
         void end() noexcept {
             const lock_guard hold(all_.lock_);
-            all_.moves_.remove(*this);
-            for (request* r = all_.requests_.first(); r != nullptr; r = all_.requests_.after(*r))
+            unlink(all_.moves_, *this);
+            for (request* r = all_.requests_; r != nullptr; r = r->next_)
                 r->others_moved_ = r->others_moved_ || r->thread_ != thread_;
         }
 
@@ -55,7 +54,7 @@ class pages_in_transit {
         pages_in_transit& all_;
         const std::uintptr_t thread_ = sys::thread_token();
         std::uint64_t number_ = 0;
-        list_hook<move> place_;
+        move* next_ = nullptr;
     };
 
     // A request for pages that may have to retry.
@@ -63,13 +62,13 @@ class pages_in_transit {
       public:
         explicit request(pages_in_transit& all) noexcept : all_(all) {
             const lock_guard hold(all_.lock_);
-            all_.requests_.add(*this);
+            next_ = std::exchange(all_.requests_, this);
         }
         request(const request&) = delete;
         request& operator=(const request&) = delete;
         ~request() {
             const lock_guard hold(all_.lock_);
-            all_.requests_.remove(*this);
+            unlink(all_.requests_, *this);
         }
         // Call after a failed attempt. True: retry, since a move of another thread has ended since the last one. False
         // without such a move, and after 8 retries.
@@ -104,14 +103,19 @@ class pages_in_transit {
         const std::uintptr_t thread_ = sys::thread_token();
         unsigned retries_ = 0;
         bool others_moved_ = false; // a move of another thread has ended since the last retry()
-        list_hook<request> place_;
+        request* next_ = nullptr;
     };
 
   private:
+    template <class T> static void unlink(T*& first, T& it) noexcept {
+        T** at = &first;
+        while (*at != &it) at = &(*at)->next_;
+        *at = it.next_;
+    }
     // Requires lock_. Whether other threads are in moves numbered below `end`, and this thread is in none.
     bool others_move(std::uintptr_t thread, std::uint64_t end) const noexcept {
         bool others = false;
-        for (const move* m = moves_.first(); m != nullptr; m = moves_.after(*m)) {
+        for (const move* m = moves_; m != nullptr; m = m->next_) {
             if (m->thread_ == thread) return false;
             others = others || m->number_ < end;
         }
@@ -119,8 +123,8 @@ class pages_in_transit {
     }
 
     basic_spin_lock<lock_rank::pages_in_transit> lock_; // the members below
-    intrusive_list<move, &move::place_> moves_;
-    intrusive_list<request, &request::place_> requests_;
+    move* moves_ = nullptr;
+    request* requests_ = nullptr;
     std::uint64_t begun_ = 0; // moves, numbered from 0
 };
 
