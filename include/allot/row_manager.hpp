@@ -18,7 +18,7 @@
 //     no page: page_queues::claim_any, take_waiting   heap/slot_caches.hpp           any free slot, also in caches
 //   refused: detail::climb, step by step              account/ladder.hpp             no lock between the steps
 //     own idle: page_provider::return_idle            heap/page_provider.hpp         each heap's lock in turn
-//     of others, reclaimers, wait: account::steps     account/account_steps.hpp      the tree's lock in turn
+//     of others, reclaimers, wait: account_steps      account/account_steps.hpp      the tree's lock in turn
 //     pages_in_transit::request::retry                page/pages_in_transit.hpp      waits for pages of other threads
 //   row_core::refuse                                  row/row_core.hpp               the oom policy
 //   slot_rows::start                                  row/slot_rows.hpp              one or two stores: link count 1

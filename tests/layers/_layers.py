@@ -2,6 +2,7 @@
 
 A folder includes lower ranks and itself, by the exact file, never an index header. Headers that are neither
 allot's nor the standard library's stand only in OPEN. Compilers and platforms are told apart in config.hpp alone.
+A class is in one file, with all its members.
 """
 
 import re
@@ -27,6 +28,9 @@ NOT_IN_CORE = {"atomic", "barrier", "condition_variable", "filesystem", "future"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CONDITION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b(.*)")
 NAME = re.compile(r"[A-Za-z_]\w*")
+CLASS = re.compile(r"^\s*(?:template <.*> )?(?:class|struct)\s+(?:alignas\([^)]*\)\s+)?(\w+)(?:\s+final)?\s*(?::[^:;].*)?\{")
+# At the start of a line: "charge_status account::charge(", "class account::locked {".
+MEMBER = re.compile(r"^(?!\s|//|#|return|static_assert|using)[^;={(]*?\b(\w+)(?:<[^<>]*>)?::(?:~?\w+|operator\S+)(?:\(| \{)")
 
 
 def read_ranks(path):
@@ -89,6 +93,11 @@ def check(root, ranks):
     headers = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.hpp"))
     present = set(headers)
     wrong = []
+    classes = {} # name: the files that define a class of that name
+    for header in headers:
+        for line in (root / header).read_text().splitlines():
+            if found := CLASS.match(line):
+                classes.setdefault(found[1], set()).add(header)
     for header in headers:
         text = (root / header).read_text()
         lines = text.splitlines()
@@ -106,6 +115,8 @@ def check(root, ranks):
                 reason = wrong_include(header, found[1], found[2], ranks, present)
             elif found := CONDITION.match(line):
                 reason = wrong_condition(header, found[1])
+            elif (found := MEMBER.match(line)) and header not in classes.get(found[1], {header}):
+                reason = f"a member of class {found[1]}, which is in {', '.join(sorted(classes[found[1]]))}"
             if reason:
                 wrong.append(f"{header}:{number}: {reason}")
     return wrong

@@ -79,6 +79,17 @@ class layers(unittest.TestCase):
         self.assert_told("page/mapped.hpp", "\n" * 600, "more than 600 lines")
         self.assert_fine("page/mapped.hpp", "\n" * 599)
 
+    def test_a_class_over_two_files(self):
+        at = "page/mapped.hpp"
+        for member in ("inline int box::size() const {", "template <class T> void box::add(T x) {", "box::~box() {}",
+                       "class box::lid {"):
+            with self.subTest(member), tempfile.TemporaryDirectory() as folder:
+                for header, text in {"page/box.hpp": "class box {\n};\n", at: member + "\n"}.items():
+                    Path(folder, "page").mkdir(exist_ok=True)
+                    Path(folder, header).write_text(GUARD + text)
+                self.assertEqual(len(check(folder, RANKS)), 1)
+        self.assert_fine(at, "class box {\n  int size() const;\n};\ninline int box::size() const { return 1; }\n")
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -15,20 +15,24 @@
 #pragma once
 
 #include <allot/account/account_arguments.hpp>
+#include <allot/account/account_charge.hpp>
+#include <allot/account/account_closing.hpp>
 #include <allot/account/account_item.hpp>
-#include <allot/account/account_lifetime.hpp>
 #include <allot/account/account_listener.hpp>
 #include <allot/account/account_log.hpp>
+#include <allot/account/account_node.hpp>
+#include <allot/account/account_numbers.hpp>
+#include <allot/account/account_opening.hpp>
 #include <allot/account/account_reservation.hpp>
 #include <allot/account/account_status.hpp>
-#include <allot/account/account_tree.hpp>
-#include <allot/account/charge_request.hpp>
+#include <allot/account/account_steps.hpp>
+#include <allot/account/account_transfer.hpp>
+#include <allot/account/account_waiting.hpp>
 #include <allot/account/memory_request.hpp>
-#include <allot/account/tree_node.hpp>
-#include <allot/account/wait_list.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/retry_error.hpp>
 #include <allot/core/text.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
@@ -36,14 +40,20 @@
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
-class alignas(64) account : detail::tree_node {
+namespace detail {
+// top_holders.hpp
+[[noreturn]] void raise_refused(const account& by, const charge_status& s);
+[[noreturn]] void raise_not_opened(const account& a);
+} // namespace detail
+
+class account {
   public:
     /// Makes a root. Takes in any order: limit, grace, credit_step, leak_sink, an arbiter.
     /// Requires: the name outlives the account.
@@ -54,7 +64,7 @@ class alignas(64) account : detail::tree_node {
         : account(nullptr, detail::account_arguments(who, values...)) {
         detail::check_account_values<Values...>();
         if constexpr (detail::may_refuse_step<Values...>)
-            if (!refusal_) raise_not_opened();
+            if (!refusal()) detail::raise_not_opened(*this);
         static_assert(!given<allot::reservation, const Values&...>,
                       "allot: a root account takes no reservation, since it has no parent; give it a limit, or make it "
                       "a child: account{parent, name{...}, reservation{...}}");
@@ -69,7 +79,7 @@ class alignas(64) account : detail::tree_node {
         : account(&parent, detail::account_arguments(who, values...)) {
         detail::check_child_values<Values...>();
         if constexpr (!given<std::nothrow_t, const Values&...>)
-            if (!refusal_) raise_not_opened();
+            if (!refusal()) detail::raise_not_opened(*this);
     }
     /// Rejected at compile time: the first argument must be a name.
     template <detail::account_value First, class... Values>
@@ -79,7 +89,7 @@ class alignas(64) account : detail::tree_node {
     account(const account&) = delete;
     account& operator=(const account&) = delete;
     /// Calls close().
-    ~account();
+    ~account() { detail::close_for_good(node_); }
 
     // ---- charges --------------------------------------------------------------------------------------------
 
@@ -87,33 +97,35 @@ class alignas(64) account : detail::tree_node {
     /// Returns: false if a level has no headroom, or the account is closed. The status names the level.
     /// Complexity: O(1) within the credit, else O(depth) under the tree's lock.
     [[nodiscard]] ALLOT_ALWAYS_INLINE charge_status try_charge(std::size_t bytes) noexcept {
-        if (ALLOT_LIKELY(credit().take(bytes))) return {};
-        return charge_slow(bytes, mode::checked);
+        if (ALLOT_LIKELY(node_.credit().take(bytes))) return {};
+        return detail::charge_slow(node_, bytes, mode::checked);
     }
     /// As try_charge(); on a thread of the root's arbiter it waits while a limit refuses (docs/oom.md).
     /// Throws: out_of_memory if refused; its report names the level and the top holders of the tree. verdict_error.
     ALLOT_ALWAYS_INLINE charge_status charge(std::size_t bytes) {
-        if (ALLOT_LIKELY(credit().take(bytes))) return {};
+        if (ALLOT_LIKELY(node_.credit().take(bytes))) return {};
         return charge_or_raise(bytes);
     }
     /// As try_charge(), and waits while a limit refuses, until memory is free below it: for other requests to be
     /// refunded, or for a higher limit. Inside a listener or reclaimer it does not wait.
     /// Returns: at the end of the wait as try_charge() does; `cancelled` by a cancellation.
-    charge_status charge_for(std::size_t bytes, const wait_limit& wait) noexcept;
+    charge_status charge_for(std::size_t bytes, const wait_limit& wait) noexcept {
+        return detail::charge_or_wait(node_, bytes, {.wait = &wait});
+    }
     /// Charges the bytes even beyond limits.
     /// Returns: fitted() is false if a limit is exceeded. Refused only by a closed account, or if a sum overflows.
     charge_status force_charge(std::size_t bytes) noexcept {
-        if (ALLOT_LIKELY(credit().take(bytes))) return {};
-        return charge_slow(bytes, mode::forced);
+        if (ALLOT_LIKELY(node_.credit().take(bytes))) return {};
+        return detail::charge_slow(node_, bytes, mode::forced);
     }
     /// Refunds charged bytes. At most a credit step of them stays as credit. More than was charged is misuse.
     ALLOT_ALWAYS_INLINE void refund(std::size_t bytes) noexcept {
-        if (ALLOT_LIKELY(credit().give(bytes))) return;
-        refund_slow(bytes, [] {});
+        if (ALLOT_LIKELY(node_.credit().give(bytes))) return;
+        detail::refund_slow(node_, bytes, [] {});
     }
     /// As refund(), and calls on_refunded() once other requests can charge the bytes, before listeners are called.
     template <class OnRefunded> void refund(std::size_t bytes, OnRefunded on_refunded) noexcept {
-        if (!credit().give(bytes)) return refund_slow(bytes, on_refunded);
+        if (!node_.credit().give(bytes)) return detail::refund_slow(node_, bytes, on_refunded);
         on_refunded();
     }
     /// Charges `to` instead of `from`, even beyond limits. No level counts the bytes twice at any moment; levels above
@@ -122,46 +134,78 @@ class alignas(64) account : detail::tree_node {
     /// more bytes than `from` has. Closed, with no effect: `to` is closed, or below a closed account that `from` is not
     /// below.
     static charge_status transfer(account& from, account& to, std::size_t bytes) noexcept {
-        return move(from, to, bytes, mode::forced);
+        return detail::move(from.node_, to.node_, bytes, mode::forced);
     }
     /// As transfer(), but changes nothing if a level has no headroom.
-    [[nodiscard]] static charge_status try_transfer(account& from, account& to, std::size_t bytes) noexcept;
+    [[nodiscard]] static charge_status try_transfer(account& from, account& to, std::size_t bytes) noexcept {
+        return detail::move_or_climb(from.node_, to.node_, bytes);
+    }
 
     /// Reserves bytes of the parent: until the result ends, the account can charge as many bytes more without asking
     /// its parent. They are added to what is reserved already, or to what is used, if that is more.
     /// Returns: a false reservation, whose status says why, if refused; nothing has changed then. Reserved bytes count
     /// as used in the status.
-    account_reservation maybe_reserve(std::size_t bytes) noexcept;
+    account_reservation maybe_reserve(std::size_t bytes) noexcept {
+        account_reservation made{node_, bytes};
+        made.status_ = detail::reserve_more(node_, made);
+        if (!made.status_) {
+            detail::memory_request asked{bytes};
+            asked.why = made.status_;
+            detail::charge_again(
+                node_, asked, [&] { return (asked.why = made.status_ = detail::reserve_more(node_, made)).charged(); });
+        }
+        if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
+        return made;
+    }
 
     // ---- limits and statistics ------------------------------------------------------------------------------
 
     /// Applies to later requests. A limit below used() refuses charges until enough is refunded.
-    void set_limit(std::size_t bytes) noexcept;
-    void set_grace(std::size_t bytes) noexcept;
-    std::size_t limit() const noexcept { return totals().limit(); }
+    void set_limit(std::size_t bytes) noexcept { detail::set_limit(node_, bytes); }
+    void set_grace(std::size_t bytes) noexcept {
+        const locked scope(node_);
+        node_.totals().set_grace(bytes);
+    }
+    std::size_t limit() const noexcept { return node_.totals().limit(); }
     /// What the limit bounds: own charges, and the subtree charges of the children. In bytes.
-    std::size_t used() const noexcept;
-    std::size_t peak() const noexcept;
+    std::size_t used() const noexcept { return detail::used(node_); }
+    std::size_t peak() const noexcept {
+        const locked scope(node_, false);
+        return node_.peak();
+    }
     /// The largest charge that would fit now, without grace and the credit of other leaves.
-    std::size_t headroom() const noexcept;
+    std::size_t headroom() const noexcept {
+        const locked scope(node_, false);
+        return is_open() ? node_.headroom() : 0;
+    }
     /// Whether a limit is exceeded, here or above.
-    bool over_limit() const noexcept;
+    bool over_limit() const noexcept {
+        const locked scope(node_, false);
+        return detail::tree_node::first_over_limit(&node_) != nullptr;
+    }
     /// Whether a charge would fit now. Charges nothing, but leaves may return their credit.
-    bool fits(std::size_t bytes) noexcept;
+    bool fits(std::size_t bytes) noexcept { return (bytes != 0 && has_credit(bytes)) || detail::fits(node_, bytes); }
     /// Whether the account's own credit covers a charge. Takes no lock.
-    ALLOT_ALWAYS_INLINE bool has_credit(std::size_t bytes) const noexcept { return credit().covers(bytes); }
-    account_stats stats() const noexcept;
+    ALLOT_ALWAYS_INLINE bool has_credit(std::size_t bytes) const noexcept { return node_.credit().covers(bytes); }
+    account_stats stats() const noexcept {
+        const detail::lock_guard whole(node_.shape());
+        return detail::stats_with_items(node_);
+    }
 
-    const char* name() const noexcept { return tree_node::name(); }
+    const char* name() const noexcept { return node_.name(); }
     /// The parent; null for a root. When the parent ends, this is its parent.
-    account* parent() const noexcept;
-    account& root() const noexcept { return tree_node::root(); }
+    account* parent() const noexcept {
+        const locked scope(node_, false);
+        detail::account_node* const above = node_.above();
+        return above != nullptr ? &above->face : nullptr;
+    }
+    account& root() const noexcept { return node_.root().face; }
     /// False once this account or one above has begun to close: charges are refused for good.
-    bool is_open() const noexcept { return life_.accepts_charges(); }
+    bool is_open() const noexcept { return node_.is_open(); }
     /// Closed, and its subtree charge returned to the parent. False for a root, which keeps its numbers.
-    bool has_ended() const noexcept { return this != &root() && life_.is_closed(); }
+    bool has_ended() const noexcept { return this != &root() && node_.life.is_closed(); }
     /// Why the account could not be opened (std::nothrow); else a status that fits.
-    const charge_status& refusal() const noexcept { return refusal_; }
+    const charge_status& refusal() const noexcept { return node_.refusal; }
 
     // ---- the end --------------------------------------------------------------------------------------------
 
@@ -169,225 +213,172 @@ class alignas(64) account : detail::tree_node {
     /// it and to all accounts below are refused for good, as `closed` by this account. Reports to the leak sink the
     /// bytes not refunded, open items, counts and children, with the events of the log. Idempotent.
     /// Returns: false if something was reported.
-    bool close() noexcept;
+    bool close() noexcept { return detail::close(node_); }
     /// Refuses charges here and below from now on, waits at most this long for the last refund, then closes.
-    bool close(time_span most) noexcept;
+    bool close(time_span most) noexcept { return detail::close_after(node_, most); }
     /// The same, without a wait: the last refund, count, item or child that leaves ends it, and calls `ended`, which
     /// may destroy it.
     /// Returns: true if it has ended already; `ended` is not called then.
-    bool close_when_drained(void (*ended)(account&, void*) noexcept, void* context = nullptr) noexcept;
+    bool close_when_drained(void (*ended)(account&, void*) noexcept, void* context = nullptr) noexcept {
+        return detail::close_when_drained(node_, ended, context);
+    }
 
     // ---- listeners, items, logs -------------------------------------------------------------------------------
 
     /// Calls the listener for requests at and below, which keep no credit meanwhile. One that is added is ignored.
-    void add(account_listener& listener) noexcept;
-    /// Removes the listener, and waits for its calls. Returns: false inside a call of a listener while it runs; it must
-    /// live until that call returns.
-    bool remove(account_listener& listener) noexcept;
+    void add(account_listener& listener) noexcept {
+        const locked scope(node_);
+        if (scope.tree.observers.add_locked(listener, node_)) scope.tree.recall_credit(node_);
+    }
+    /// Removes the listener, and waits for a call of it on another thread. Returns: false inside a call of it on this
+    /// thread; it must live until that call returns.
+    bool remove(account_listener& listener) noexcept {
+        return node_.tree().observers.remove(node_.tree().lock, listener, node_);
+    }
 
     /// Calls the reclaimer for requests that this account or one above refuses, until it is removed.
-    void add(reclaimer& r) noexcept;
+    void add(reclaimer& r) noexcept {
+        node_.tree().reclaimers.add(r, *this, node_.shape());
+        notify_unused();
+    }
     /// Removes the reclaimer, and waits for a call of it on another thread. Returns: false inside a call of it on this
     /// thread; it is not called again, and must live until a second remove() returns true.
-    bool remove(reclaimer& r) noexcept { return tree().reclaimers.remove(r, shape()); }
+    bool remove(reclaimer& r) noexcept { return node_.tree().reclaimers.remove(r, node_.shape()); }
     /// Calls visit(const reclaimer&) for those at and below this account, the lowest cost first. Requires: as visit().
-    template <class Visit> void visit_reclaimers(Visit visit) const noexcept;
-    void add(account_item& item) noexcept;
-    void remove(account_item& item) noexcept;
+    template <class Visit> void visit_reclaimers(Visit visit) const noexcept {
+        node_.tree().reclaimers.visit(node_.shape(), [&](const reclaimer& r, const account& home) {
+            if (home.node_.is_below(node_)) visit(r);
+        });
+    }
+    void add(account_item& item) noexcept {
+        const detail::lock_guard whole(node_.shape());
+        const locked scope(node_, false);
+        node_.items.add(item);
+    }
+    void remove(account_item& item) noexcept { detail::remove(node_, item); }
     /// Counts open buffers and buffer reservations. They are reported as leaks, and delay a closing account's end.
     /// Requires: decrement before you refund, and without your own locks. The last decrement may end the account.
     /// Complexity: one atomic addition while the account is open; the tree's lock while it closes.
-    ALLOT_ALWAYS_INLINE void count(counted what, int by) noexcept { count_at(static_cast<unsigned>(what), by); }
+    ALLOT_ALWAYS_INLINE void count(counted what, int by) noexcept {
+        detail::count(node_, static_cast<unsigned>(what), by);
+    }
     /// Counts one more. Returns: false if the account is closing; nothing is counted then.
-    bool count_if_open(counted what) noexcept { return life_.counts().add_if_open(static_cast<unsigned>(what)); }
+    bool count_if_open(counted what) noexcept { return node_.life.counts().add_if_open(static_cast<unsigned>(what)); }
     /// Records the first event and the last ones with stack traces; null ends it. The account keeps no credit then.
     /// Requires: the log outlives the account, or its removal and every call that runs then.
-    void set_log(account_log* log) noexcept;
-    account_log* log() const noexcept { return log_.load(std::memory_order_acquire); }
+    void set_log(account_log* log) noexcept {
+        const locked scope(node_);
+        node_.log_at.store(log, std::memory_order_release);
+        if (log != nullptr && node_.credit().has_step()) node_.close_credit();
+    }
+    account_log* log() const noexcept { return node_.log(); }
     /// Copies all accounts of the tree at each new peak of its root, until keep_peak(nullptr).
-    void keep_peak(account_peak* copy) noexcept;
+    void keep_peak(account_peak* copy) noexcept {
+        const locked scope(node_);
+        scope.tree.peak_copy = copy;
+        scope.tree.acts_at_unlock = true;
+        if (copy != nullptr) scope.tree.recall_credit(scope.tree.root()); // else credit would count as used
+    }
 
     // ---- the tree -------------------------------------------------------------------------------------------
 
     /// Calls visit(account_stats, account) for this account and all below, parents first. Charges go on meanwhile; no
     /// account is opened or closed, and no item added or removed.
     /// Requires: the visitor does none of these, and reads only the name, log and items of the account.
-    template <class Visit> void visit(Visit visit) const;
+    template <class Visit> void visit(Visit visit) const {
+        const detail::lock_guard whole(node_.shape());
+        node_.walk([&](const detail::tree_node& n) {
+            const auto& a = detail::account_node::of(n);
+            visit(static_cast<const account_stats&>(detail::stats_with_items(a)), static_cast<const account&>(a.face));
+        });
+    }
     /// Calls visit(account_item) for the items of this account alone. Requires: called by a visitor of the tree.
-    template <class Visit> void each_item(Visit visit) const;
+    template <class Visit> void each_item(Visit visit) const { detail::each_item(node_, visit); }
     /// Checks every invariant of this account and all below. Complexity: O(accounts), under the tree's lock.
-    bool verify() const noexcept;
+    bool verify() const noexcept { return detail::verify(node_); }
 
     // ---- for ledgers ----------------------------------------------------------------------------------------
 
     /// Charges bytes that count in no peak until they are confirmed: hold, take the memory, confirm; cancel if there is
     /// none. Other requests that fit but for held bytes wait until these are confirmed or cancelled.
     /// Requires: the thread charges nothing else in this tree before confirm() or cancel().
-    [[nodiscard]] charge_status try_hold(std::size_t bytes) noexcept { return charge_slow(bytes, mode::held); }
+    [[nodiscard]] charge_status try_hold(std::size_t bytes) noexcept {
+        return detail::charge_slow(node_, bytes, mode::held);
+    }
     /// Held bytes are in use now, and count in peaks.
-    void confirm(std::size_t bytes) noexcept;
+    void confirm(std::size_t bytes) noexcept { detail::confirm(node_, bytes); }
     /// Refunds held bytes. Listeners are called with released().
-    void cancel(std::size_t bytes) noexcept;
+    void cancel(std::size_t bytes) noexcept { detail::cancel(node_, bytes); }
     /// The status of a charge that a closed account refuses; fits while the account is open.
-    charge_status why_closed(std::size_t bytes) const noexcept;
-    /// What this account and those above add to the ladder of a request (ladder.hpp).
-    class steps;
+    charge_status why_closed(std::size_t bytes) const noexcept { return detail::why_closed(node_, bytes); }
     /// Makes a request again that was refused, as `asked.why` says: idle memory and reclaimers at and below the account
     /// that refused free memory, then it waits, as far as the request may. attempt() sets `asked.why`.
     /// Returns: whether it was granted.
     /// Requires: the thread holds no lock of allot.
-    template <class Attempt> bool request_again(detail::memory_request& asked, Attempt attempt) const noexcept;
-    /// The same for a request whose attempts climb by themselves: it only waits between them.
-    template <class Attempt> bool wait_for(detail::memory_request& asked, Attempt attempt) const noexcept;
-    /// Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
-    void notify_unused() noexcept {
-        if (ALLOT_UNLIKELY(!tree().waiters.empty())) announce_unused();
+    template <class Attempt> bool request_again(detail::memory_request& asked, Attempt attempt) const noexcept {
+        return detail::request_again(node_, asked, attempt);
     }
-    /// Whether the calling thread works for a task of the root's arbiter; throws the verdict that refused a request.
-    bool is_judged() const noexcept { return judged_thread() != nullptr; }
-    void raise_verdict(const charge_status& why) const;
-    void write_tasks(text_writer& out) const noexcept; ///< For reports: the tasks of the root's arbiter.
-    bool is_waited_for() const noexcept; ///< Whether a request waits that unused memory of this account may serve.
+    /// The same for a request whose attempts climb by themselves: it only waits between them.
+    template <class Attempt> bool wait_for(detail::memory_request& asked, Attempt attempt) const noexcept {
+        return detail::wait_for(node_, asked, attempt);
+    }
+    /// Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
+    void notify_unused() noexcept { detail::notify_unused(node_); }
+    /// Throws the verdict of the root's arbiter that refused a request.
+    void raise_verdict(const charge_status& why) const { detail::raise_verdict(why, node_.tree().judged.kind); }
+    /// For reports: the tasks of the root's arbiter.
+    void write_tasks(text_writer& out) const noexcept {
+        if (const detail::judge* const by = node_.tree().judged.by) by->write_tasks(out);
+    }
     /// For tests: has the root's arbiter ask the injector before charges. Requires: this is a root that has one.
-    void add(detail::injector& i) noexcept;
-    void remove(detail::injector& i) noexcept;
+    void add(detail::injector& i) noexcept {
+        arbiter().add(i);
+        const locked scope(node_);
+        scope.tree.injectors.fetch_add(1, std::memory_order_relaxed);
+        scope.tree.observers.count_injector(true);
+        scope.tree.recall_credit(node_);
+    }
+    void remove(detail::injector& i) noexcept {
+        node_.tree().observers.count_injector(false);
+        node_.tree().injectors.fetch_sub(1, std::memory_order_relaxed);
+        arbiter().remove(i);
+    }
     /// Requires: this is a root that has one.
-    detail::judge& arbiter() const noexcept { return *tree().judged.by; }
+    detail::judge& arbiter() const noexcept { return *node_.tree().judged.by; }
     /// A status that names this account as what refused.
     charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,
                          std::size_t limit) const noexcept {
-        return {outcome, refuser::account, this, requested, used, limit, name()};
+        return node_.status(outcome, requested, used, limit);
     }
+
+    /// For allot's own parts, which work on it.
+    detail::account_node& node() noexcept { return node_; }
+    const detail::account_node& node() const noexcept { return node_; }
 
   private:
     using mode = detail::charge_mode;
-    class locked;
+    using locked = detail::locked_tree;
 
-    account(account* parent, const detail::account_arguments& requested) noexcept;
+    account(account* parent, const detail::account_arguments& requested) noexcept
+        : node_(*this, parent != nullptr ? &parent->node_ : nullptr, requested) {
+        detail::open(node_, parent != nullptr ? &parent->node_ : nullptr, requested);
+    }
+    // On a thread that the arbiter knows it waits; else it raises.
+    ALLOT_COLD charge_status charge_or_raise(std::size_t bytes) {
+        const charge_status s = detail::charge_or_wait(node_, bytes, {.judged = true});
+        if (s.charged()) return s;
+        raise_verdict(s);
+        detail::raise_refused(*this, s);
+    }
 
-    static account* of(tree_node* n) noexcept { return static_cast<account*>(n); }
-    static const account* of(const tree_node* n) noexcept { return static_cast<const account*>(n); }
-    detail::account_tree& tree() const noexcept { return root().tree_; }
-    sys::mutex& shape() const noexcept { return tree().shape; }
-
-    void count_refused() const noexcept;
-    charge_status charge_slow(std::size_t bytes, mode how) noexcept;
-    charge_status charge_or_wait(std::size_t bytes, const wait_limit* wait, bool judged) noexcept;
-    charge_status charge_watched(std::size_t bytes, mode how, const wait_limit* wait, bool judged) noexcept;
-    charge_status charge_or_climb(std::size_t bytes, mode how, const wait_limit* wait, bool judged) noexcept;
-    charge_status charge_again(std::size_t bytes, const charge_status& why, const wait_limit* wait, bool judged,
-                               bool is_due) noexcept;
-    charge_status charge_or_raise(std::size_t bytes);
-    template <class Attempt>
-    void request_counted(detail::memory_request& asked, Attempt attempt, bool is_due = true) const noexcept;
-    template <class Tell>
-    static void notify(account& from, Tell tell, const account* about = nullptr,
-                       const account* beside = nullptr) noexcept;
-    charge_status charge_locked(std::size_t bytes, mode how) noexcept;
-    template <class OnRefunded> void refund_slow(std::size_t bytes, OnRefunded on_refunded) noexcept;
-    void refund_locked(std::size_t bytes) noexcept;
-    bool defer_refund(std::size_t bytes) noexcept;
-    template <class Now, class OnRefunded>
-    void return_and_notify(const char* what, std::size_t bytes, Now now, OnRefunded on_refunded) noexcept;
-    static charge_status move(account& from, account& to, std::size_t bytes, mode how) noexcept;
-    static charge_status move_and_notify(account& from, account& to, std::size_t bytes, mode how) noexcept;
-    static charge_status move_locked(account& from, account& to, std::size_t bytes, mode how) noexcept;
-    friend class account_reservation;
-    charge_status reserve_more(account_reservation& made) noexcept;
-    void end_reservation(const account_reservation& gone) noexcept;
-    static bool stays_below_closed(const account& from, const account& to) noexcept;
-    bool may_take_credit() const noexcept;
-    void charged_beyond(const limit_check& found) noexcept;
-    static charge_status status_of(const limit_check& found, std::size_t requested) noexcept {
-        if (found.fitted()) return {};
-        return of(found.at)->status(found.outcome, requested, found.used, found.limit);
-    }
-    charge_status refused_here(charge_outcome why, std::size_t requested) const noexcept {
-        return status(why, requested, tree_node::used(), limit());
-    }
-    [[noreturn]] void raise_refused(const charge_status& s) const; // top_holders.hpp
-    [[noreturn]] void raise_not_opened() const;
-    void log_event(const char* what, std::size_t bytes) noexcept {
-        if (account_log* const to = log()) to->record(what, bytes, used());
-    }
-    struct levels;
-    class waiting_request;
-    class wait_step;
-    detail::judged_thread* judged_thread() const noexcept; // the calling one, if the root's arbiter knows it
-    bool is_ended_at_once(charge_status& why, bool first) const noexcept;
-    static bool ended_by(charge_status& why, verdict v) noexcept;
-    void announce_unused() noexcept;
-    std::uint32_t count_sleeping() const noexcept;
-    void settle_waits() const noexcept; // account_charge.hpp
-    friend detail::judged_root;
-    std::size_t trim_idle(bool waits) const noexcept; // of a root; in bytes
-    enum class opening : std::uint8_t { done, wait, ask };
-    opening try_open_below(account& parent, std::size_t reserved, bool asked) noexcept;
-    void refuse_to_open(const charge_status& why) noexcept;
-    limit_check check_parent(account& parent, std::size_t reserved) noexcept;
-    ALLOT_ALWAYS_INLINE void count_at(unsigned at, int by) noexcept {
-        if (ALLOT_UNLIKELY(!life_.counts().add(at, by))) count_closing(at, by);
-    }
-    void count_closing(unsigned at, int by) noexcept;
-    void wait_for_refunds() const noexcept;
-    void begin_closing() noexcept;
-    void refuse_charges() noexcept;
-    void set_closed_by(account& by) noexcept;
-    charge_status refused_closed(std::size_t requested) const noexcept;
-    bool is_drained() const noexcept;
-    void end_if_drained() noexcept;
-    static void end_drained(account* first) noexcept;
-    void end_by_itself() noexcept;
-    bool leave_tree() noexcept;
-    account* pin_parent() noexcept;
-    account* unpin() noexcept;
-    bool end(text_writer& leaks) noexcept;
-    bool write_leaks(text_writer& out) const noexcept;
-    void notify_child_change(account& parent, bool added) noexcept;
-    account_stats stats_now() const noexcept;
-    account_stats stats_locked() const noexcept;
-    static void copy_peak(const account& root, account_peak& to) noexcept;
-
-    detail::account_lifetime life_;
-    std::atomic<account_log*> log_{nullptr};
-    account_items items_; // requires the tree's mutex
-    charge_status refusal_;
-    leak_sink leaks_;
-    std::size_t promised_ = 0;                     // by maybe_reserve(); requires the lock
-    alignas(64) detail::account_tree tree_{*this}; // used in the root only
+    detail::account_node node_;
 };
 
-// Holds the tree's lock. Accounts that drained meanwhile are ended after the unlock; with ends = false, which a caller
-// that may hold the tree's mutex passes, by the next holder. Requests that wait are woken if they may fit now.
-class account::locked {
-  public:
-    explicit locked(const account& a, bool ends = true) noexcept : tree(a.tree()), by_(a), ends_(ends) {
-        tree.lock.lock();
-    }
-    locked(const account& a, detail::adopt_lock_t, std::size_t refunds, bool ends = true) noexcept
-        : tree(a.tree()), by_(a), ends_(ends), refunds_(refunds) {}
-    locked(const locked&) = delete;
-    locked& operator=(const locked&) = delete;
-    ALLOT_ALWAYS_INLINE ~locked() {
-        if (ALLOT_UNLIKELY(tree.acts_at_unlock)) act_and_unlock(by_, ends_, refunds_);
-        else tree.lock.unlock();
-    }
-
-    detail::account_tree& tree;
-
-  private:
-    static void act_and_unlock(const account& by, bool ends, std::size_t refunds) noexcept;
-    const account& by_;
-    const bool ends_ = true;
-    const std::size_t refunds_ = 0;
-};
+namespace detail {
+inline account_node& node_of(account& a) noexcept { return a.node(); }
+inline const account_node& node_of(const account& a) noexcept { return a.node(); }
+} // namespace detail
 
 } // namespace allot::inline ALLOT_ABI
 
-#include <allot/account/account_charge.hpp>
-#include <allot/account/account_closing.hpp>
-#include <allot/account/account_peak.hpp>
-#include <allot/account/account_transfer.hpp>
-#include <allot/account/account_waiting.hpp>
-#include <allot/account/account_watch.hpp>
 #include <allot/account/top_holders.hpp>

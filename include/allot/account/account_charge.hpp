@@ -1,4 +1,4 @@
-// Charges, refunds, holds and reservations of an account that its own credit does not cover. Part of account.hpp.
+// Charges, refunds, holds and reservations of an account that its own credit does not cover.
 //
 //   charge, try_charge, force_charge
 //     leaf_credit::take                  one compare-and-swap, if the credit covers the bytes
@@ -15,9 +15,11 @@
 //       defer_refund                     if the lock is taken: its next holder settles the refund
 #pragma once
 
-#include <allot/account/account.hpp>
+#include <allot/account/account_closing.hpp>
+#include <allot/account/account_node.hpp>
+#include <allot/account/account_reservation.hpp>
 #include <allot/account/account_steps.hpp>
-#include <allot/account/ladder.hpp>
+#include <allot/account/charge_request.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/sync/full_fence.hpp>
@@ -28,291 +30,236 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 // ---- charge ------------------------------------------------------------------------------------------------------
 
-template <class Visit> void account::visit_reclaimers(Visit visit) const noexcept {
-    tree().reclaimers.visit(shape(), [&](const reclaimer& r, const account& home) {
-        if (home.tree_node::is_below(*this)) visit(r);
-    });
+// How far a charge goes: no wait, unless `wait` is given, or `judged` and the root's arbiter knows the thread.
+struct charge_wait {
+    const wait_limit* wait = nullptr;
+    bool judged = false;
+};
+
+inline void log_event(account_node& a, const char* what, std::size_t bytes) noexcept {
+    account_log* const to = a.log();
+    if (ALLOT_UNLIKELY(to != nullptr)) to->record(what, bytes, used(a));
 }
-// For objects at and below: requests wait for their unused memory, or no longer do.
-inline void account::settle_waits() const noexcept {
-    tree().reclaimers.settle_waits(shape(), [this](const account& home) { return home.tree_node::is_below(*this); });
+// Counts a charge beyond a limit, and closes the credit of the leaves below that limit.
+inline void charged_beyond(account_node& a, const tree_node::limit_check& found) noexcept {
+    found.at->totals().count_beyond();
+    a.tree().close_credits_where_exceeded(a);
 }
-// Of all objects below a root, as far as no other thread changes what is charged meanwhile; in bytes.
-inline std::size_t account::trim_idle(bool waits) const noexcept {
-    const std::size_t before = used();
-    const shortage s{.why = status(charge_outcome::over_limit, SIZE_MAX, before, limit()),
-                     .most_cost = reclaimer::idle,
-                     .waits = waits};
-    detail::reclaimers::walk idle(tree().reclaimers, shape());
-    while (reclaimer* const it = idle.next(
-               [&](const reclaimer& r) { return r.cost() != reclaimer::idle ? walk_step::end : walk_step::call; }))
-        static_cast<void>(detail::reclaimers::call(*it, s));
-    const std::size_t now = used();
-    return now < before ? before - now : 0;
+// One attempt, under one hold of the lock.
+inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mode how) noexcept {
+    const locked_tree scope(a);
+    charge_request request{scope.tree, how};
+    const bool held = how == charge_mode::held;
+    if (held) request.let_waiting_pass();
+    for (;;) {
+        const credit_word w = a.credit().word();
+        if (w.credit() != 0 && !w.open()) {
+            a.take_back(true, false); // refunds deferred into a closed credit
+            continue;
+        }
+        if (ALLOT_UNLIKELY(!a.is_open())) return refused_closed(a, bytes);
+        const std::size_t need = bytes > w.credit() ? bytes - w.credit() : 0;
+        const bool opens = !held && a.may_take_credit();
+        if (opens) // whole steps, if they fit
+            if (const std::size_t more = a.credit().growth_to_whole_steps(bytes, w.credit());
+                more > need && tree_node::check_levels(&a, more).fitted()) {
+                if (a.grant(w, more, bytes, held, opens)) return {};
+                continue;
+            }
+        tree_node::limit_check found = tree_node::check_levels(&a, need); // else the request alone
+        if (request.retry(found)) continue;
+        if (!found.charged()) return account_node::status_of(found, bytes);
+        if (!a.grant(w, need, bytes, held, opens)) continue;
+        if (ALLOT_LIKELY(found.fitted())) return {};
+        charged_beyond(a, found);
+        return account_node::status_of(found, bytes);
+    }
 }
-inline std::size_t detail::judged_root::held() const noexcept { return of.used(); }
-inline std::size_t detail::judged_root::return_idle(std::size_t, bool waits) noexcept { return of.trim_idle(waits); }
-// Makes a refused request of this account again, step by step.
-template <class Attempt> bool account::request_again(detail::memory_request& asked, Attempt attempt) const noexcept {
-    detail::no_own_steps none;
-    steps level{*this, reclaimer::any};
-    return detail::climb(asked, none, level, attempt);
+// `is_due`: no request that waits must be granted first.
+ALLOT_COLD inline charge_status charge_refused(account_node& a, std::size_t bytes, const charge_status& why,
+                                               const charge_wait& most, bool is_due) noexcept {
+    const bool at_limit = why.outcome == charge_outcome::over_limit;
+    if (most.wait == nullptr && !most.judged &&
+        (!at_limit || refuser_in(why)->tree().reclaimers.empty())) { // nobody can help
+        if (at_limit) count_refused(*refuser_in(why));
+        return why;
+    }
+    memory_request asked{bytes};
+    asked.why = why;
+    asked.wait = most.wait;
+    asked.judged = most.judged;
+    charge_again(
+        a, asked, [&] { return (asked.why = charge_locked(a, bytes, charge_mode::checked)).charged(); }, is_due);
+    return asked.why;
 }
-// The same for a charge: counts its refusals.
-template <class Attempt>
-void account::request_counted(detail::memory_request& asked, Attempt attempt, bool is_due) const noexcept {
-    detail::no_own_steps none;
-    steps level{*this, reclaimer::any};
-    level.counts_refusals(is_due);
-    static_cast<void>(detail::climb(asked, none, level, attempt));
-}
-// The same for a request whose attempts climb by themselves: it only waits between them.
-template <class Attempt> bool account::wait_for(detail::memory_request& asked, Attempt attempt) const noexcept {
-    detail::no_own_steps none;
-    steps level{*this, reclaimer::idle};
-    level.waits_only();
-    return detail::climb(asked, none, level, attempt);
-}
-ALLOT_COLD inline void account::count_refused() const noexcept {
-    const locked scope(*this);
-    totals().count_refusal();
-}
-inline charge_status account::charge_slow(std::size_t bytes, mode how) noexcept {
-    if (ALLOT_UNLIKELY(tree().listeners.are_watching())) return charge_watched(bytes, how, nullptr, false);
-    return charge_or_climb(bytes, how, nullptr, false);
-}
-ALLOT_NOINLINE inline charge_status account::charge_or_wait(std::size_t bytes, const wait_limit* wait,
-                                                            bool judged) noexcept {
-    if (ALLOT_UNLIKELY(tree().listeners.are_watching())) return charge_watched(bytes, mode::checked, wait, judged);
-    return charge_or_climb(bytes, mode::checked, wait, judged);
-}
-ALLOT_ALWAYS_INLINE charge_status account::charge_or_climb(std::size_t bytes, mode how, const wait_limit* wait,
-                                                           bool judged) noexcept {
-    const bool is_due = wait == nullptr || !waiting_request::is_due_before(*this);
-    charge_status s = is_due ? charge_locked(bytes, how) : status(charge_outcome::over_limit, bytes, used(), limit());
-    if (ALLOT_UNLIKELY(!s.charged()) && how == mode::checked) s = charge_again(bytes, s, wait, judged, is_due);
-    if (ALLOT_UNLIKELY(log() != nullptr)) log_event(s.charged() ? "charge" : "refused charge", bytes);
+ALLOT_ALWAYS_INLINE charge_status charge_or_climb(account_node& a, std::size_t bytes, charge_mode how,
+                                                  const charge_wait& most) noexcept {
+    const bool is_due = most.wait == nullptr || !waiting_request::is_due_before(a);
+    charge_status s = is_due ? charge_locked(a, bytes, how)
+                             : a.status(charge_outcome::over_limit, bytes, used(a), a.totals().limit());
+    if (ALLOT_UNLIKELY(!s.charged()) && how == charge_mode::checked) s = charge_refused(a, bytes, s, most, is_due);
+    log_event(a, s.charged() ? "charge" : "refused charge", bytes);
     return s;
 }
 // With listeners or injectors.
-ALLOT_NOINLINE inline charge_status account::charge_watched(std::size_t bytes, mode how, const wait_limit* wait,
-                                                            bool judged) noexcept {
-    if (how != mode::forced && tree().has_injectors() && arbiter().injects(*this, bytes)) {
-        const charge_status s = root().status(charge_outcome::injected, bytes, root().used(), root().limit());
-        return how == mode::checked ? charge_again(bytes, s, wait, judged, true) : s;
+ALLOT_NOINLINE inline charge_status charge_watched(account_node& a, std::size_t bytes, charge_mode how,
+                                                   const charge_wait& most) noexcept {
+    if (how != charge_mode::forced && a.tree().has_injectors() && a.tree().judged.by->injects(a.face, bytes)) {
+        const account_node& root = a.root();
+        const charge_status s = root.status(charge_outcome::injected, bytes, used(root), root.totals().limit());
+        return how == charge_mode::checked ? charge_refused(a, bytes, s, most, true) : s;
     }
-    const charge_status s = charge_or_climb(bytes, how, wait, judged);
-    notify(*this, [&](account_listener& l) { s.charged() ? l.after(*this, bytes, s) : l.refused(*this, s); });
+    const charge_status s = charge_or_climb(a, bytes, how, most);
+    notify(a, [&](account_listener& l) { s.charged() ? l.after(a.face, bytes, s) : l.refused(a.face, s); });
     return s;
 }
-// `is_due`: no request that waits must be granted first.
-ALLOT_COLD inline charge_status account::charge_again(std::size_t bytes, const charge_status& why,
-                                                      const wait_limit* wait, bool judged, bool is_due) noexcept {
-    const bool at_limit = why.outcome == charge_outcome::over_limit;
-    if (wait == nullptr && !judged && (!at_limit || why.at->tree().reclaimers.empty())) { // nobody can help
-        if (at_limit) why.at->count_refused();
-        return why;
-    }
-    detail::memory_request asked{bytes};
-    asked.why = why;
-    asked.wait = wait;
-    asked.judged = judged;
-    request_counted(asked, [&] { return (asked.why = charge_locked(bytes, mode::checked)).charged(); }, is_due);
-    return asked.why;
+// A charge that the account's own credit does not cover.
+inline charge_status charge_slow(account_node& a, std::size_t bytes, charge_mode how) noexcept {
+    if (ALLOT_UNLIKELY(a.tree().observers.are_watching())) return charge_watched(a, bytes, how, {});
+    return charge_or_climb(a, bytes, how, {});
 }
-inline charge_status account::charge_for(std::size_t bytes, const wait_limit& wait) noexcept {
-    return charge_or_wait(bytes, &wait, false);
+// The same, which may wait.
+ALLOT_NOINLINE inline charge_status charge_or_wait(account_node& a, std::size_t bytes,
+                                                   const charge_wait& most) noexcept {
+    if (ALLOT_UNLIKELY(a.tree().observers.are_watching())) return charge_watched(a, bytes, charge_mode::checked, most);
+    return charge_or_climb(a, bytes, charge_mode::checked, most);
 }
-// On a thread that the arbiter knows it waits; else it raises.
-ALLOT_COLD inline charge_status account::charge_or_raise(std::size_t bytes) {
-    const charge_status s = charge_or_wait(bytes, nullptr, true);
-    if (s.charged()) return s;
-    raise_verdict(s);
-    raise_refused(s);
-}
-// Calls the listeners of `from` and all above; as listener_dispatch::each() else.
-template <class Tell>
-void account::notify(account& from, Tell tell, const account* about, const account* beside) noexcept {
-    from.tree().listeners.each(from.tree().lock, from, tell, about, beside);
-}
-inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcept {
-    const locked scope(*this);
-    detail::charge_request request{scope.tree, how};
-    const bool held = how == mode::held;
-    if (held) request.let_waiting_pass();
+inline bool fits(account_node& a, std::size_t bytes) noexcept {
+    const locked_tree scope(a);
+    charge_request request{scope.tree, charge_mode::checked};
     for (;;) {
-        const detail::credit_word w = credit().word();
-        if (w.credit() != 0 && !w.open()) {
-            take_back(true, false); // refunds deferred into a closed credit
-            continue;
-        }
-        if (ALLOT_UNLIKELY(!is_open())) return refused_closed(bytes);
-        const std::size_t need = bytes > w.credit() ? bytes - w.credit() : 0;
-        const bool opens = !held && may_take_credit();
-        if (opens) // whole steps, if they fit
-            if (const std::size_t more = credit().growth_to_whole_steps(bytes, w.credit());
-                more > need && check_levels(this, more).fitted()) {
-                if (grant(w, more, bytes, held, opens)) return {};
-                continue;
-            }
-        limit_check found = check_levels(this, need); // else the request alone
-        if (request.retry(found)) continue;
-        if (!found.charged()) return status_of(found, bytes);
-        if (!grant(w, need, bytes, held, opens)) continue;
-        if (ALLOT_LIKELY(found.fitted())) return {};
-        charged_beyond(found);
-        return status_of(found, bytes);
-    }
-}
-inline bool account::may_take_credit() const noexcept {
-    return credit().has_step() && is_open() && log() == nullptr && tree().peak_copy == nullptr &&
-           tree().waiters.empty() && !tree().has_injectors() && may_hold_credit();
-}
-// Counts a charge beyond a limit, and closes the credit of the leaves below that limit.
-inline void account::charged_beyond(const limit_check& found) noexcept {
-    found.at->totals().count_beyond();
-    tree().close_credits_where_exceeded(*this);
-}
-inline bool account::fits(std::size_t bytes) noexcept {
-    if (bytes != 0 && has_credit(bytes)) return true;
-    const locked scope(*this);
-    detail::charge_request request{scope.tree, mode::checked};
-    for (;;) {
-        const std::size_t unused = credit().unused();
-        const limit_check found = check_levels(this, bytes > unused ? bytes - unused : 0);
-        if (found.charged() || !request.recall(*found.at)) return is_open() && found.charged();
+        const std::size_t unused = a.credit().unused();
+        const tree_node::limit_check found = tree_node::check_levels(&a, bytes > unused ? bytes - unused : 0);
+        if (found.charged() || !request.recall(*found.at)) return a.is_open() && found.charged();
     }
 }
 
 // ---- refund ------------------------------------------------------------------------------------------------------
 
-template <class OnRefunded> inline void account::refund_slow(std::size_t bytes, OnRefunded on_refunded) noexcept {
-    return_and_notify("refund", bytes, [&] { refund_locked(bytes); }, on_refunded);
-}
-inline void account::refund_locked(std::size_t bytes) noexcept {
-    detail::tree_lock& lock = tree().lock;
-    if (ALLOT_UNLIKELY(!lock.try_lock())) {
-        if (defer_refund(bytes)) return;
-        lock.lock();
-    }
-    const locked scope(*this, detail::adopt_lock, bytes);
-    tree_node::refund(bytes);
-    settle();
-    end_if_drained();
-}
 // Adds the refund to the credit; the lock's next holder settles it. False: take the lock, since the account is closing,
 // and its last refund ends it, or the credit would exceed 2 GiB.
-ALLOT_NOINLINE inline bool account::defer_refund(std::size_t bytes) noexcept {
-    const bool done = life_.enter_refund() && credit().defer_refund(bytes);
+ALLOT_NOINLINE inline bool defer_refund(account_node& a, std::size_t bytes) noexcept {
+    const bool done = a.life.enter_refund() && a.credit().defer_refund(bytes);
     if (done) {
-        tree().lock.add_deferred(*this);
+        a.tree().lock.add_deferred(a);
         full_fence();
-        if (ALLOT_UNLIKELY(!tree().waiters.empty())) {
-            tree().lock.lock();
-            const locked settles(*this, detail::adopt_lock, bytes, false);
+        if (ALLOT_UNLIKELY(!a.tree().waiters.empty())) {
+            a.tree().lock.lock();
+            const locked_tree settles(a, adopt_lock, bytes, false);
         }
     }
-    life_.leave_refund(); // if done, the last access
+    a.life.leave_refund(); // if done, the last access
     return done;
+}
+inline void refund_locked(account_node& a, std::size_t bytes) noexcept {
+    tree_lock& lock = a.tree().lock;
+    if (ALLOT_UNLIKELY(!lock.try_lock())) {
+        if (defer_refund(a, bytes)) return;
+        lock.lock();
+    }
+    const locked_tree scope(a, adopt_lock, bytes);
+    a.refund(bytes);
+    a.settle();
+    end_if_drained(a);
 }
 // `now` returns the bytes. The account is kept until its listeners have been called: close() waits for the calls, and a
 // count delays the end of one that is closing.
 template <class Now, class OnRefunded>
-ALLOT_ALWAYS_INLINE void account::return_and_notify(const char* what, std::size_t bytes, Now now,
-                                                    OnRefunded on_refunded) noexcept {
-    if (ALLOT_UNLIKELY(log() != nullptr)) log_event(what, bytes); // first, since the account may end
-    if (ALLOT_LIKELY(!tree().listeners.are_watching())) return now(), on_refunded();
-    const bool open = life_.enter_refund();
-    if (!open) count_at(detail::open_counts::users, 1), life_.leave_refund();
+ALLOT_ALWAYS_INLINE void return_and_notify(account_node& a, const char* what, std::size_t bytes, Now now,
+                                           OnRefunded on_refunded) noexcept {
+    log_event(a, what, bytes); // first, since the account may end
+    if (ALLOT_LIKELY(!a.tree().observers.are_watching())) return now(), on_refunded();
+    const bool open = a.life.enter_refund();
+    if (!open) count(a, open_counts::users, 1), a.life.leave_refund();
     now();
     on_refunded();
-    notify(*this, [&](account_listener& l) { l.released(*this, bytes); }, open ? this : nullptr);
-    if (open) life_.leave_refund();
-    else count_at(detail::open_counts::users, -1); // may end the account
+    notify(a, [&](account_listener& l) { l.released(a.face, bytes); }, open ? &a : nullptr);
+    if (open) a.life.leave_refund();
+    else count(a, open_counts::users, -1); // may end the account
+}
+template <class OnRefunded>
+inline void refund_slow(account_node& a, std::size_t bytes, OnRefunded on_refunded) noexcept {
+    return_and_notify(a, "refund", bytes, [&] { refund_locked(a, bytes); }, on_refunded);
 }
 
 // ---- hold --------------------------------------------------------------------------------------------------------
 
-inline void account::confirm(std::size_t bytes) noexcept {
-    const locked scope(*this);
-    tree_node::confirm(bytes);
+inline void confirm(account_node& a, std::size_t bytes) noexcept {
+    const locked_tree scope(a);
+    a.confirm(bytes);
 }
-inline void account::cancel(std::size_t bytes) noexcept {
+inline void cancel(account_node& a, std::size_t bytes) noexcept {
     const auto now = [&] {
-        const locked scope(*this);
-        tree_node::cancel(bytes);
-        end_if_drained();
+        const locked_tree scope(a);
+        a.cancel(bytes);
+        end_if_drained(a);
     };
-    return_and_notify("cancel", bytes, now, [] {});
+    return_and_notify(a, "cancel", bytes, now, [] {});
 }
 
 // ---- reservation and limit ---------------------------------------------------------------------------------------
 
-inline account_reservation account::maybe_reserve(std::size_t bytes) noexcept {
-    account_reservation made{*this, bytes};
-    made.status_ = reserve_more(made);
-    if (!made.status_) {
-        detail::memory_request asked{bytes};
-        asked.why = made.status_;
-        request_counted(asked, [&] { return (asked.why = made.status_ = reserve_more(made)).charged(); });
-    }
-    if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
-    return made;
-}
-inline charge_status account::reserve_more(account_reservation& made) noexcept {
+inline charge_status reserve_more(account_node& a, account_reservation& made) noexcept {
     const std::size_t bytes = made.bytes_;
-    const locked scope(*this);
-    detail::charge_request request{scope.tree, mode::checked};
+    const locked_tree scope(a);
+    charge_request request{scope.tree, charge_mode::checked};
     for (;;) {
-        scope.tree.recall_credit(*this); // the credit of leaves below counts in used()
-        if (ALLOT_UNLIKELY(!is_open())) return refused_closed(bytes);
-        made.used_before_ = tree_node::used();
-        const std::size_t now = detail::max(made.used_before_, totals().reserved());
-        if (bytes > detail::max_charged - now || now + bytes > limit())
-            return status(charge_outcome::over_limit, bytes, now, limit());
-        limit_check found =
-            check_levels(tree_node::parent(), detail::max(now + bytes, totals().total()) - totals().subtree_charge());
+        scope.tree.recall_credit(a); // the credit of leaves below counts in used()
+        if (ALLOT_UNLIKELY(!a.is_open())) return refused_closed(a, bytes);
+        made.used_before_ = a.used();
+        const std::size_t limit = a.totals().limit(), now = max(made.used_before_, a.totals().reserved());
+        if (bytes > max_charged - now || now + bytes > limit)
+            return a.status(charge_outcome::over_limit, bytes, now, limit);
+        tree_node::limit_check found =
+            tree_node::check_levels(a.parent(), max(now + bytes, a.totals().total()) - a.totals().subtree_charge());
         found.without_grace();
         if (request.retry(found)) continue;
-        if (!found.charged()) return status_of(found, bytes);
-        reserve(now + bytes);
-        promised_ += bytes;
-        life_.counts().add_locked(detail::open_counts::users, 1);
+        if (!found.charged()) return account_node::status_of(found, bytes);
+        a.reserve(now + bytes);
+        a.promised += bytes;
+        a.life.counts().add_locked(open_counts::users, 1);
         return {};
     }
 }
 // The part that was charged since the reservation began stays reserved for others: they promise bytes beyond it.
-inline void account::end_reservation(const account_reservation& gone) noexcept {
-    const locked scope(*this); // its destructor may end the account
-    promised_ -= gone.bytes_;
-    if (promised_ == 0) {
-        release_reservation();
-    } else if (!life_.is_closed()) {
-        scope.tree.recall_credit(*this);
-        const std::size_t used = tree_node::used(), charged = detail::max(used, gone.used_before_) - gone.used_before_,
-                          stays = detail::min(gone.bytes_, charged),
-                          most = detail::max(used, totals().reserved_at_start()) + promised_;
-        reserve(detail::min(totals().reserved() - gone.bytes_ + stays, most));
+inline void end_reservation(account_node& a, const account_reservation& gone) noexcept {
+    const locked_tree scope(a); // its destructor may end the account
+    a.promised -= gone.bytes_;
+    if (a.promised == 0) {
+        a.release_reservation();
+    } else if (!a.life.is_closed()) {
+        scope.tree.recall_credit(a);
+        const std::size_t used = a.used(), charged = max(used, gone.used_before_) - gone.used_before_,
+                          stays = min(gone.bytes_, charged),
+                          most = max(used, a.totals().reserved_at_start()) + a.promised;
+        a.reserve(min(a.totals().reserved() - gone.bytes_ + stays, most));
     }
-    life_.counts().add_locked(detail::open_counts::users, -1);
-    end_if_drained();
+    a.life.counts().add_locked(open_counts::users, -1);
+    end_if_drained(a);
 }
-inline void account_reservation::release() noexcept {
-    if (account* const by = std::exchange(by_, nullptr)) by->end_reservation(*this);
-    bytes_ = 0;
-}
-inline void account::set_limit(std::size_t bytes) noexcept {
-    const locked scope(*this);
-    totals().set_limit(bytes);
+inline void set_limit(account_node& a, std::size_t bytes) noexcept {
+    const locked_tree scope(a);
+    a.totals().set_limit(bytes);
     scope.tree.announce_end();
-    if (totals().total() > bytes) scope.tree.recall_credit(*this);
+    if (a.totals().total() > bytes) scope.tree.recall_credit(a);
 }
-inline void account::set_grace(std::size_t bytes) noexcept {
-    const locked scope(*this);
-    totals().set_grace(bytes);
+// Of all objects below a root, as far as no other thread changes what is charged meanwhile; in bytes.
+inline std::size_t return_idle_below(const account_node& root, bool waits) noexcept {
+    const std::size_t before = used(root);
+    const shortage s{.why = root.status(charge_outcome::over_limit, SIZE_MAX, before, root.totals().limit()),
+                     .most_cost = reclaimer::idle,
+                     .waits = waits};
+    reclaimers::walk idle(root.tree().reclaimers, root.shape());
+    while (reclaimer* const it = idle.next(
+               [&](const reclaimer& r) { return r.cost() != reclaimer::idle ? walk_step::end : walk_step::call; }))
+        static_cast<void>(reclaimers::call(*it, s));
+    const std::size_t now = used(root);
+    return now < before ? before - now : 0;
 }
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -1,7 +1,18 @@
-// How an account opens below its parent, drains, closes, and reports leaks. Part of account.hpp.
+// How an account drains, closes, and reports leaks.
+//
+// Cost: a close walks the accounts below. Threads: any, but for close_for_good(); some require the lock, as they say.
 #pragma once
 
-#include <allot/account/account.hpp>
+#include <allot/account/account_listener.hpp>
+#include <allot/account/account_log.hpp>
+#include <allot/account/account_node.hpp>
+#include <allot/account/account_numbers.hpp>
+#include <allot/account/open_counts.hpp>
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/text.hpp>
+#include <allot/core/units.hpp>
+#include <allot/reclaim/user_call.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sys/clock.hpp>
@@ -9,276 +20,231 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
-// ---- open --------------------------------------------------------------------------------------------------------
-
-inline account::account(account* parent, const detail::account_arguments& requested) noexcept
-    : detail::tree_node(requested.name, parent != nullptr ? parent->root() : *this, parent, requested.limit,
-                        requested.grace, requested.has_valid_step() ? requested.step : 0),
-      leaks_(requested.leaks) {
-    tree_.judged = requested.judged;
-    if (requested.judged.by != nullptr) requested.judged.by->roots.add(tree_.as_root);
-    if (!requested.has_valid_step()) {
-        refuse_to_open(status(charge_outcome::misused, requested.step, 0, credit_step::max_bytes));
-        return;
-    }
-    if (parent == nullptr) return;
-    for (bool asked = false;;) {
-        const opening now = try_open_below(*parent, requested.reservation, asked);
-        if (now == opening::done) break;
-        if (now == opening::wait) yield();
-        if (now != opening::ask) continue;
-        asked = true;
-        detail::memory_request more{requested.reservation};
-        more.why = refusal_;
-        const auto again = [&] {
-            const bool done = try_open_below(*parent, requested.reservation, false) == opening::done;
-            more.why = refusal_;
-            return done;
-        };
-        detail::no_own_steps none;
-        steps level{*parent, reclaimer::any};
-        if (detail::climb(more, none, level, again)) break;
-    }
-    if (is_open()) notify_child_change(*parent, true);
+// Calls the listeners of `from` and all above; as observers::each() else.
+template <class Tell>
+void notify(const account_node& from, Tell tell, const account_node* about = nullptr,
+            const account_node* beside = nullptr) noexcept {
+    from.tree().observers.each(from.tree().lock, from, tell, about, beside);
 }
-// Attaches the account and charges its reservation, or closes it. `wait`: held bytes prevent it, and the thread that
-// holds them may need the mutex; release the mutex and retry. `ask`: what refused the reservation, `refusal_`, may have
-// idle memory below it.
-inline account::opening account::try_open_below(account& parent, std::size_t reserved, bool asked) noexcept {
-    const detail::lock_guard whole(shape());
-    const locked scope(*this, false);
-    detail::charge_request request{scope.tree, mode::checked};
-    for (;;) {
-        const limit_check found = check_parent(parent, reserved);
-        if (found.fitted()) break;
-        if (found.outcome == charge_outcome::over_limit && found.at != this) {
-            if (request.recall(*found.at)) continue;
-            if (found.only_held_bytes_prevent() && !detail::user_call::is_inside_listener()) return opening::wait;
-            refusal_ = status_of(found, reserved);
-            if (!asked) return opening::ask;
-            found.at->totals().count_refusal();
-        }
-        refuse_to_open(status_of(found, reserved));
-        return opening::done;
-    }
-    refusal_ = {};
-    attach(reserved);
-    return opening::done;
-}
-inline void account::refuse_to_open(const charge_status& why) noexcept {
-    refusal_ = why;
-    life_.set_closed_by(*this);
-    life_.close();
-}
-inline account::limit_check account::check_parent(account& parent, std::size_t reserved) noexcept {
-    const auto refused = [](charge_outcome why, account& at) {
-        return limit_check{why, false, &at, at.tree_node::used(), at.limit(), 0};
-    };
-    if (!parent.is_open()) return refused(charge_outcome::closed, *parent.life_.closed_by());
-    if (reserved > detail::max_charged || reserved > limit()) return refused(charge_outcome::over_limit, *this);
-    limit_check found = check_levels(&parent, reserved);
-    found.without_grace();
-    return found;
+inline void notify_child_change(const account_node& a, const account_node& parent, bool added) noexcept {
+    if (!a.tree().observers.are_watching()) return;
+    notify(parent, [&](account_listener& l) { added ? l.child_added(a.face) : l.child_removed(a.face); });
 }
 
 // ---- drain -------------------------------------------------------------------------------------------------------
 
-// Refuses charges from now on; counting requires the lock from now on. Requires the lock.
-inline void account::begin_closing() noexcept {
-    life_.begin_closing();
-    refuse_charges();
+// Requires the lock.
+inline void set_closed_by(account_node& a, account_node& by) noexcept {
+    account_node* const was = a.life.closed_by();
+    a.life.set_closed_by(by);
+    if (&by != &a) by.life.name_below(1);
+    if (was != nullptr && was != &a) was->life.name_below(UINT32_MAX); // one fewer
 }
 // Refuses charges to this account and all below. A charge within a leaf's credit succeeds before that is taken back, or
 // finds none. Requires the lock.
-inline void account::refuse_charges() noexcept {
-    if (!is_open()) return; // then all below are closed already
-    walk([&](tree_node& n) {
-        if (account& a = *of(&n); a.is_open()) a.set_closed_by(*this);
+inline void refuse_charges(account_node& a) noexcept {
+    if (!a.is_open()) return; // then all below are closed already
+    a.walk([&](tree_node& n) {
+        if (account_node& below = account_node::of(n); below.is_open()) set_closed_by(below, a);
         n.close_credit();
     });
-    tree().announce_end();
+    a.tree().announce_end();
 }
-// Requires the lock.
-inline void account::set_closed_by(account& by) noexcept {
-    account* const was = life_.closed_by();
-    life_.set_closed_by(by);
-    if (&by != this) by.life_.name_below(1);
-    if (was != nullptr && was != this) was->life_.name_below(UINT32_MAX); // one fewer
+// Refuses charges from now on; counting requires the lock from now on. Requires the lock.
+inline void begin_closing(account_node& a) noexcept {
+    a.life.begin_closing();
+    refuse_charges(a);
 }
-inline account::~account() {
-    close();
-    if (tree_.judged.by != nullptr) tree_.judged.by->roots.remove(tree_.as_root);
-    if (ALLOT_LIKELY(life_.named_below() == 0) || this == &root()) return;
-    const locked scope(*this);
-    root().walk([&](tree_node& n) {
-        if (account& a = *of(&n); a.life_.closed_by() == this) a.set_closed_by(a);
-    });
-}
-ALLOT_COLD inline charge_status account::refused_closed(std::size_t requested) const noexcept {
-    if (refusal_.outcome != charge_outcome::closed)
-        return life_.closed_by()->refused_here(charge_outcome::closed, requested);
-    charge_status never_opened = refusal_; // names the account that was closed then
+ALLOT_COLD inline charge_status refused_closed(const account_node& a, std::size_t requested) noexcept {
+    if (a.refusal.outcome != charge_outcome::closed)
+        return a.life.closed_by()->refused(charge_outcome::closed, requested);
+    charge_status never_opened = a.refusal; // names the account that was closed then
     never_opened.requested = requested;
     return never_opened;
 }
-inline charge_status account::why_closed(std::size_t bytes) const noexcept {
-    const locked scope(*this, false);
-    return is_open() ? charge_status{} : refused_closed(bytes);
-}
-ALLOT_COLD inline void account::count_closing(unsigned at, int by) noexcept {
-    const locked scope(*this); // its destructor may end the account
-    if (!life_.counts().add_left(at, by)) report_misuse({.kind = misuse::too_many_views, .heap = name()});
-    end_if_drained();
+// The status of a charge that a closed account refuses; fits while the account is open.
+inline charge_status why_closed(const account_node& a, std::size_t bytes) noexcept {
+    const locked_tree scope(a, false);
+    return a.is_open() ? charge_status{} : refused_closed(a, bytes);
 }
 // Requires the lock.
-inline bool account::is_drained() const noexcept {
-    return tree_node::used() == 0 && !has_children() && items_.empty() && life_.counts().none();
+inline bool is_drained(const account_node& a) noexcept {
+    return a.used() == 0 && !a.has_children() && a.items.empty() && a.life.counts().none();
 }
 // Queues a drained account, to be ended after the unlock. Requires the lock.
-inline void account::end_if_drained() noexcept {
-    if (!life_.ends_by_itself() || !is_drained()) return;
-    life_.queue_before(tree().drained);
-    tree().drained = this;
-    tree().acts_at_unlock = true;
+inline void end_if_drained(account_node& a) noexcept {
+    if (!a.life.ends_by_itself() || !is_drained(a)) return;
+    a.life.queue_before(a.tree().drained);
+    a.tree().drained = &a;
+    a.tree().acts_at_unlock = true;
 }
-ALLOT_COLD inline void account::end_drained(account* first) noexcept {
-    while (first != nullptr) std::exchange(first, first->life_.next_in_queue())->end_by_itself();
+ALLOT_COLD inline void count_closing(account_node& a, unsigned at, int by) noexcept {
+    const locked_tree scope(a); // its destructor may end the account
+    if (!a.life.counts().add_left(at, by)) report_misuse({.kind = misuse::too_many_views, .heap = a.name()});
+    end_if_drained(a);
 }
-// Ends this account, then its parent if that is drained now; one object may own both.
-inline void account::end_by_itself() noexcept {
-    const detail::account_lifetime::last_call last = life_.at_end();
-    account* const above = pin_parent();
-    close();
-    account* const next = above != nullptr ? above->unpin() : nullptr;
-    last.ended(*this, last.context); // may destroy this account
-    end_drained(next);
+ALLOT_ALWAYS_INLINE void count(account_node& a, unsigned at, int by) noexcept {
+    if (ALLOT_UNLIKELY(!a.life.counts().add(at, by))) count_closing(a, at, by);
 }
 // Keeps the parent from ending by itself until unpin(); returns it, null for a root.
-inline account* account::pin_parent() noexcept {
-    const locked scope(*this);
-    account* const above = of(tree_node::parent());
-    if (above != nullptr) above->life_.counts().add_locked(detail::open_counts::users, 1);
+inline account_node* pin_parent(const account_node& a) noexcept {
+    const locked_tree scope(a);
+    account_node* const above = a.above();
+    if (above != nullptr) above->life.counts().add_locked(open_counts::users, 1);
     return above;
 }
 // Undoes pin_parent() of a child. Returns drained accounts, which the caller must end.
-inline account* account::unpin() noexcept {
-    const locked scope(*this, false);
-    life_.counts().add_locked(detail::open_counts::users, -1);
-    end_if_drained();
+inline account_node* unpin(account_node& a) noexcept {
+    const locked_tree scope(a, false);
+    a.life.counts().add_locked(open_counts::users, -1);
+    end_if_drained(a);
     return std::exchange(scope.tree.drained, nullptr);
 }
-
 // For those without the lock, and for calls of listeners about the account; not for a call that this thread is inside.
-inline void account::wait_for_refunds() const noexcept {
-    life_.wait_for_refunds(detail::user_call::is_about(this) ? 1 : 0);
+inline void wait_for_refunds(const account_node& a) noexcept {
+    a.life.wait_for_refunds(user_call::is_about(&a) ? 1 : 0);
 }
 
 // ---- close -------------------------------------------------------------------------------------------------------
 
-inline bool account::close() noexcept {
-    if (life_.is_closed()) return true;
-    account* const above = pin_parent(); // it may wait for this child alone
-    char page[8192];
-    text_writer leaks{page};
-    const bool ended = end(leaks);
-    wait_for_refunds();
-    {
-        const locked scope(*this, false);
-    } // taking the lock settled their deferred refunds: no list names this account any more
-    if (ended && above != nullptr) notify_child_change(*above, false);
-    if (leaks.size() != 0) leaks_.write(leaks_.context, leaks.view());
-    if (above != nullptr) above->count_at(detail::open_counts::users, -1); // the last access to the tree
-    return leaks.size() == 0;
-}
-inline bool account::close(time_span most) noexcept {
-    {
-        const locked scope(*this);
-        if (life_.is_open()) begin_closing();
-    }
-    wait_for_refunds();
-    const std::uint64_t now = sys::fine_clock::now(), longest = (UINT64_MAX - now) / 1'000'000;
-    const std::uint64_t end = now + (most.ms < longest ? most.ms : longest) * 1'000'000;
-    bool drained = false;
-    for (unsigned turn = 0;; ++turn) {
-        {
-            const locked scope(*this);
-            drained = is_drained();
-        }
-        if (drained || sys::fine_clock::now() >= end) break;
-        if (turn < 64) yield();
-        else sys::sleep_thread(turn < 256 ? 50'000 : 1'000'000);
-    }
-    return close() && drained;
-}
-inline bool account::close_when_drained(void (*ended)(account&, void*) noexcept, void* context) noexcept {
-    {
-        const locked scope(*this);
-        if (!life_.is_open()) return life_.is_closed();
-        begin_closing();
-    }
-    wait_for_refunds(); // later refunds take the lock
-    bool now = false;
-    {
-        const locked scope(*this);
-        now = is_drained();
-        if (!now) life_.call_at_end(ended, context);
-    }
-    if (now) close();
-    return now;
-}
-// False: it was closed before. Writes the leak report.
-inline bool account::end(text_writer& leaks) noexcept {
-    const detail::lock_guard whole(shape());
-    if constexpr (ALLOT_CHECKED != 0)
-        tree().reclaimers.visit_locked([this](const reclaimer& r, const account& home) {
-            if (&home == this) report_misuse({.kind = misuse::living_reclaimer, .heap = r.name()});
-        });
-    const locked scope(*this, false);
-    if (life_.is_closed()) return false;
-    refuse_charges();
-    write_leaks(leaks);
-    if (this == &root() && has_children()) report_misuse({.kind = misuse::use_after_destruction, .heap = name()});
-    return leave_tree();
-}
-// Requires the mutex and the lock.
-inline bool account::leave_tree() noexcept {
-    if (!life_.close()) return false;
-    set_closed_by(*this);
-    take_back(true, false);
-    account* const above = of(tree_node::parent());
-    if (above == nullptr) return true;
-    detach();
-    above->end_if_drained();
-    return true;
-}
 // False: there are no leaks. Requires the mutex and the lock.
-inline bool account::write_leaks(text_writer& out) const noexcept {
-    const std::size_t left = credit().charged();
-    const std::uint32_t buffers = life_.counts().now(detail::open_counts::buffers),
-                        reservations = life_.counts().now(detail::open_counts::buffer_reservations);
-    if (left == 0 && !has_children() && items_.empty() && buffers == 0 && reservations == 0) return false;
-    out.put("allot: account ").put(name()).put(" closed with ").bytes(left).put(" not refunded");
+inline bool write_leaks(const account_node& a, text_writer& out) noexcept {
+    const std::size_t left = a.credit().charged();
+    const std::uint32_t buffers = a.life.counts().now(open_counts::buffers),
+                        reservations = a.life.counts().now(open_counts::buffer_reservations);
+    if (left == 0 && !a.has_children() && a.items.empty() && buffers == 0 && reservations == 0) return false;
+    out.put("allot: account ").put(a.name()).put(" closed with ").bytes(left).put(" not refunded");
     if (buffers != 0) out.put(", ").number(buffers).put(" buffers");
     if (reservations != 0) out.put(", ").number(reservations).put(" buffer reservations");
     out.newline();
-    each_child([&](const tree_node& c) {
+    a.each_child([&](const tree_node& c) {
         out.put("  open child: ").put(c.name()).put(", ").bytes(c.used()).put(" used").newline();
     });
-    each_item([&](const account_item& i) { out.put("  open item: ").put(i.kind()).put(' ').put(i.name()).newline(); });
-    if (const account_log* l = log()) {
+    each_item(a,
+              [&](const account_item& i) { out.put("  open item: ").put(i.kind()).put(' ').put(i.name()).newline(); });
+    if (const account_log* l = a.log()) {
         out.put("  first and last of ").number(l->events()).put(" events").newline();
         l->visit([&](const account_event& e) { write(out, e, "    ", 6); });
     }
     return true;
 }
-inline void account::notify_child_change(account& parent, bool added) noexcept {
-    if (!tree().listeners.are_watching()) return;
-    notify(parent, [&](account_listener& l) { added ? l.child_added(*this) : l.child_removed(*this); });
+// Requires the mutex and the lock.
+inline bool leave_tree(account_node& a) noexcept {
+    if (!a.life.close()) return false;
+    set_closed_by(a, a);
+    a.take_back(true, false);
+    account_node* const above = a.above();
+    if (above == nullptr) return true;
+    a.detach();
+    end_if_drained(*above);
+    return true;
+}
+// False: it was closed before. Writes the leak report.
+inline bool end(account_node& a, text_writer& leaks) noexcept {
+    const lock_guard whole(a.shape());
+    if constexpr (ALLOT_CHECKED != 0)
+        a.tree().reclaimers.visit_locked([&](const reclaimer& r, const account& home) {
+            if (&home == &a.face) report_misuse({.kind = misuse::living_reclaimer, .heap = r.name()});
+        });
+    const locked_tree scope(a, false);
+    if (a.life.is_closed()) return false;
+    refuse_charges(a);
+    write_leaks(a, leaks);
+    if (&a == &a.root() && a.has_children()) report_misuse({.kind = misuse::use_after_destruction, .heap = a.name()});
+    return leave_tree(a);
+}
+// False: something was reported.
+inline bool close(account_node& a) noexcept {
+    if (a.life.is_closed()) return true;
+    account_node* const above = pin_parent(a); // it may wait for this child alone
+    char page[8192];
+    text_writer leaks{page};
+    const bool ended = end(a, leaks);
+    wait_for_refunds(a);
+    {
+        const locked_tree scope(a, false);
+    } // taking the lock settled their deferred refunds: no list names this account any more
+    if (ended && above != nullptr) notify_child_change(a, *above, false);
+    if (leaks.size() != 0) a.leaks.write(a.leaks.context, leaks.view());
+    if (above != nullptr) count(*above, open_counts::users, -1); // the last access to the tree
+    return leaks.size() == 0;
+}
+// The same, and no other account names this one any more: it may be destroyed.
+inline void close_for_good(account_node& a) noexcept {
+    close(a);
+    if (a.own_tree.judged.by != nullptr) a.own_tree.judged.by->roots.remove(a.own_tree.as_tenant);
+    if (ALLOT_LIKELY(a.life.named_below() == 0) || &a == &a.root()) return;
+    const locked_tree scope(a);
+    a.root().walk([&](tree_node& n) {
+        if (account_node& below = account_node::of(n); below.life.closed_by() == &a) set_closed_by(below, below);
+    });
+}
+// Ends drained accounts: each, then its parent if that is drained now; one object may own both.
+ALLOT_COLD inline void end_drained(account_node* first) noexcept {
+    while (first != nullptr) {
+        account_node& a = *std::exchange(first, first->life.next_in_queue());
+        const account_lifetime::last_call last = a.life.at_end();
+        account_node* const above = pin_parent(a);
+        close(a);
+        account_node* const next = above != nullptr ? unpin(*above) : nullptr;
+        last.ended(a.face, last.context); // may destroy this account
+        end_drained(next);
+    }
+}
+// Removes the item, and ends what has drained by that.
+inline void remove(account_node& a, account_item& item) noexcept {
+    account_node* drained = nullptr;
+    {
+        const lock_guard whole(a.shape());
+        const locked_tree scope(a, false);
+        a.items.remove(item);
+        end_if_drained(a);
+        drained = std::exchange(scope.tree.drained, nullptr);
+    }
+    end_drained(drained); // takes the mutex; may destroy this account
+}
+// Refuses charges, waits at most this long for the last refund, then closes. False: something was reported.
+inline bool close_after(account_node& a, time_span most) noexcept {
+    {
+        const locked_tree scope(a);
+        if (a.life.is_open()) begin_closing(a);
+    }
+    wait_for_refunds(a);
+    const std::uint64_t now = sys::fine_clock::now(), longest = (UINT64_MAX - now) / 1'000'000;
+    const std::uint64_t end = now + (most.ms < longest ? most.ms : longest) * 1'000'000;
+    bool drained = false;
+    for (unsigned turn = 0;; ++turn) {
+        {
+            const locked_tree scope(a);
+            drained = is_drained(a);
+        }
+        if (drained || sys::fine_clock::now() >= end) break;
+        if (turn < 64) yield();
+        else sys::sleep_thread(turn < 256 ? 50'000 : 1'000'000);
+    }
+    return close(a) && drained;
+}
+inline bool close_when_drained(account_node& a, account_lifetime::call ended, void* context) noexcept {
+    {
+        const locked_tree scope(a);
+        if (!a.life.is_open()) return a.life.is_closed();
+        begin_closing(a);
+    }
+    wait_for_refunds(a); // later refunds take the lock
+    bool now = false;
+    {
+        const locked_tree scope(a);
+        now = is_drained(a);
+        if (!now) a.life.call_at_end(ended, context);
+    }
+    if (now) close(a);
+    return now;
 }
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

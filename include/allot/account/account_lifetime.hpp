@@ -23,6 +23,8 @@ class account;
 
 namespace detail {
 
+struct account_node; // account_node.hpp
+
 class account_lifetime {
   public:
     using call = void (*)(account&, void*) noexcept;
@@ -34,7 +36,7 @@ class account_lifetime {
     // ---- any thread ------------------------------------------------------------------------------------------
 
     bool accepts_charges() const noexcept { return closed_by() == nullptr; }
-    account* closed_by() const noexcept { return closed_by_.load(std::memory_order_relaxed); }
+    account_node* closed_by() const noexcept { return closed_by_.load(std::memory_order_relaxed); }
     bool is_open() const noexcept { return state_.load(std::memory_order_relaxed) == state::open; }
     bool is_closed() const noexcept { return state_.load(std::memory_order_seq_cst) == state::closed; }
     open_counts& counts() noexcept { return counts_; }
@@ -67,13 +69,13 @@ class account_lifetime {
         return state_.load(std::memory_order_relaxed) == state::closing && last_call_.ended != nullptr && !queued_;
     }
     last_call at_end() const noexcept { return last_call_; }
-    void set_closed_by(account& by) noexcept { closed_by_.store(&by, std::memory_order_relaxed); }
+    void set_closed_by(account_node& by) noexcept { closed_by_.store(&by, std::memory_order_relaxed); }
     void name_below(std::uint32_t by) noexcept { named_below_.fetch_add(by, std::memory_order_release); }
     // Without the lock: once it is 0, it stays 0 if the account is closed.
     std::uint32_t named_below() const noexcept { return named_below_.load(std::memory_order_acquire); }
     // The queue of drained accounts, linked through each.
-    void queue_before(account* rest) noexcept { queued_ = true, next_ = rest; }
-    account* next_in_queue() const noexcept { return next_; }
+    void queue_before(account_node* rest) noexcept { queued_ = true, next_ = rest; }
+    account_node* next_in_queue() const noexcept { return next_; }
 
   private:
     enum class state : std::uint8_t { open, closing, closed };
@@ -83,8 +85,8 @@ class account_lifetime {
     std::atomic<std::uint32_t> refunding_{0};
     open_counts counts_;
     last_call last_call_;
-    account* next_ = nullptr;
-    std::atomic<account*> closed_by_{nullptr};
+    account_node* next_ = nullptr;
+    std::atomic<account_node*> closed_by_{nullptr};
     std::atomic<std::uint32_t> named_below_{0};
 };
 

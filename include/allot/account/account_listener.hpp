@@ -12,7 +12,7 @@
 
 #include <allot/account/account_status.hpp>
 #include <allot/config.hpp>
-#include <allot/core/intrusive_list.hpp>
+#include <allot/sync/called_list.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace allot::inline ALLOT_ABI {
 
 namespace detail {
 class tree_node;
-class listener_dispatch;
+class observers;
 } // namespace detail
 
 /// Derive from it and override the calls that you need.
@@ -50,14 +50,9 @@ class account_listener {
     ~account_listener() = default;
 
   private:
-    friend class detail::listener_dispatch;
-    list_hook<account_listener> place_;
-    unsigned running_calls_ = 0;              // requires the tree's lock
-    bool removed_ = false;                    // while calls of it run
+    friend class detail::observers;
+    called_hook<account_listener> place_;
     const detail::tree_node* home_ = nullptr; // the account that it was added to
-
-  public:
-    using list = intrusive_list<account_listener, &account_listener::place_>;
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -11,7 +11,7 @@
 // load per request that climbs. Threads: read it after keep_peak(nullptr).
 #pragma once
 
-#include <allot/account/account.hpp>
+#include <allot/account/account_status.hpp>
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
 
@@ -19,6 +19,13 @@
 #include <span>
 
 namespace allot::inline ALLOT_ABI {
+
+class account_peak;
+
+namespace detail {
+struct account_node;
+inline void copy_peak(const account_node& root, account_peak& to) noexcept; // account_numbers.hpp
+} // namespace detail
 
 /// One account's statistics and name; a longer name is cut.
 struct account_line {
@@ -49,7 +56,7 @@ class account_peak {
     }
 
   private:
-    friend class account;
+    friend void detail::copy_peak(const detail::account_node& root, account_peak& to) noexcept;
 
     void begin(std::size_t used) noexcept { used_ = used, n_ = missing_ = 0; }
     void add(const account_stats& f) noexcept {
@@ -62,26 +69,5 @@ class account_peak {
     std::span<account_line> lines_;
     std::size_t used_ = 0, n_ = 0, missing_ = 0;
 };
-
-// Copies the tree if its root has a new peak. Requires the lock, and that the holder has finished its changes.
-inline void account::copy_peak(const account& root, account_peak& to) noexcept {
-    if (root.totals().confirmed() <= to.used_) return;
-    to.begin(root.totals().confirmed());
-    root.walk([&](const tree_node& n) {
-        account_stats f = of(&n)->stats_locked();
-        f.used = n.totals().confirmed();
-        f.subtree_charge = n.totals().confirmed_subtree_charge();
-        f.own = n.confirmed_own();
-        f.credit = 0; // no leaf takes credit
-        f.peak = f.peak > f.used ? f.peak : f.used;
-        to.add(f);
-    });
-}
-inline void account::keep_peak(account_peak* copy) noexcept {
-    const locked scope(*this);
-    scope.tree.peak_copy = copy;
-    scope.tree.acts_at_unlock = true;
-    if (copy != nullptr) scope.tree.recall_credit(root()); // else credit would count as used
-}
 
 } // namespace allot::inline ALLOT_ABI

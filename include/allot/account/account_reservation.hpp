@@ -17,6 +17,15 @@
 
 namespace allot::inline ALLOT_ABI {
 
+class account_reservation;
+
+namespace detail {
+struct account_node;
+// account_charge.hpp
+inline charge_status reserve_more(account_node& a, account_reservation& made) noexcept;
+inline void end_reservation(account_node& a, const account_reservation& gone) noexcept;
+} // namespace detail
+
 /// What account::maybe_reserve returns; true if the bytes are reserved. It returns them when it is destroyed.
 /// Requires: the account outlives it. It delays the end of a closing account, as an open buffer does.
 class [[nodiscard]] account_reservation {
@@ -32,7 +41,10 @@ class [[nodiscard]] account_reservation {
     ~account_reservation() { release(); }
 
     /// Returns the bytes to the parent now, but for those in use. Idempotent.
-    void release() noexcept;
+    void release() noexcept {
+        if (detail::account_node* const by = std::exchange(by_, nullptr)) detail::end_reservation(*by, *this);
+        bytes_ = 0;
+    }
 
     explicit operator bool() const noexcept { return by_ != nullptr; }
     /// Bytes that are reserved; 0 if refused or released.
@@ -49,9 +61,11 @@ class [[nodiscard]] account_reservation {
 
   private:
     friend class account;
-    account_reservation(account& by, std::size_t bytes) noexcept : by_(&by), bytes_(bytes) {}
+    friend charge_status detail::reserve_more(detail::account_node& a, account_reservation& made) noexcept;
+    friend void detail::end_reservation(detail::account_node& a, const account_reservation& gone) noexcept;
+    account_reservation(detail::account_node& by, std::size_t bytes) noexcept : by_(&by), bytes_(bytes) {}
 
-    account* by_ = nullptr;
+    detail::account_node* by_ = nullptr;
     std::size_t bytes_ = 0;
     std::size_t used_before_ = 0; // by the account, when the reservation began
     charge_status status_;

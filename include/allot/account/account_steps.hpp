@@ -1,5 +1,4 @@
-// What an account adds to the ladder (ladder.hpp): idle memory of other objects, reclaimers, the wait. Part of
-// account.hpp.
+// What an account adds to the ladder (ladder.hpp): idle memory of other objects, reclaimers, the wait.
 //
 // Each function does one thing and keeps its place, so that the request is made in between: what is freed is measured
 // by the next attempt, never summed up. Each reclaimer gets what is missing now.
@@ -13,7 +12,7 @@
 // Source: HPCC roxiemem's releaseBuffers, 2011: one spill per shortage.
 #pragma once
 
-#include <allot/account/account.hpp>
+#include <allot/account/account_node.hpp>
 #include <allot/account/account_waiting.hpp>
 #include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
@@ -28,17 +27,24 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
-class account::steps {
+// Counts a request that the account refused.
+ALLOT_COLD inline void count_refused(const account_node& a) noexcept {
+    const locked_tree scope(a);
+    a.totals().count_refusal();
+}
+
+class account_steps {
   public:
     static constexpr bool any = true;
 
     // `own`: the idle memory of the object that asks, which has returned it already; null: none.
-    steps(const account& by, std::uint32_t most_cost, const reclaimer* own = nullptr) noexcept
-        : by_(by), own_(own), most_cost_(detail::min(most_cost, cost_cap::now())) {}
-    steps(const steps&) = delete;
-    steps& operator=(const steps&) = delete;
-    ~steps() { end_sweep(); }
+    account_steps(const account_node& by, std::uint32_t most_cost, const reclaimer* own = nullptr) noexcept
+        : by_(by), own_(own), most_cost_(min(most_cost, cost_cap::now())) {}
+    account_steps(const account_steps&) = delete;
+    account_steps& operator=(const account_steps&) = delete;
+    ~account_steps() { end_sweep(); }
 
     // It charges this account alone, and counts where it is refused. Unless it is due, another request must be granted
     // first: then it begins with its wait.
@@ -46,45 +52,45 @@ class account::steps {
     // Its attempts take the steps below the wait by themselves.
     void waits_only() noexcept { below_wait_ = false, returns_below_wait_ = false; }
 
-    detail::climbed ask_tenants(const detail::memory_request& asked) noexcept {
+    climbed ask_tenants(const memory_request& asked) noexcept {
         while (below_wait_ && refuses_here(asked, sweeps_ != nullptr)) {
             if (!idle_) begin(idle_, idle_pass_);
             reclaimer* const it = idle_->next([&](const reclaimer& r) { return wanted(r, asked, reclaimer::idle); });
             if (it != nullptr) {
-                if (call(*it, asked, idle_pass_)) return detail::climbed::served;
+                if (call(*it, asked, idle_pass_)) return climbed::served;
             } else if (!end(idle_, idle_pass_)) {
                 break;
             }
         }
-        return detail::climbed::moved_on;
+        return climbed::moved_on;
     }
-    detail::climbed call_reclaimers(const detail::memory_request& asked) noexcept {
+    climbed call_reclaimers(const memory_request& asked) noexcept {
         if (!below_wait_ || most_cost_ == reclaimer::idle || !refuses_here(asked, true) ||
             !at_->tree().reclaimers.any_costly())
-            return end_sweep(), detail::climbed::moved_on;
+            return end_sweep(), climbed::moved_on;
         if (sweeps_ == nullptr) {
             bool waited = false;
-            if (!at_->tree().reclaimers.begin_sweep(waited)) return detail::climbed::moved_on;
+            if (!at_->tree().reclaimers.begin_sweep(waited)) return climbed::moved_on;
             sweeps_ = &at_->tree();
-            if (waited) return detail::climbed::served; // the sweep before may have freed enough
+            if (waited) return climbed::served; // the sweep before may have freed enough
         }
         while (refuses_here(asked, true)) {
             if (!costly_) begin(costly_, costly_pass_);
             called_ = costly_->next([&](const reclaimer& r) { return wanted(r, asked, most_cost_); });
             if (called_ != nullptr) {
-                if (call(*called_, asked, costly_pass_)) return detail::climbed::served;
+                if (call(*called_, asked, costly_pass_)) return climbed::served;
             } else if (!end(costly_, costly_pass_) && std::exchange(critical_, true)) {
                 break;
             }
         }
         end_sweep();
-        return detail::climbed::moved_on;
+        return climbed::moved_on;
     }
-    detail::climbed wait(detail::memory_request& asked) noexcept {
+    climbed wait(memory_request& asked) noexcept {
         end_sweep();
         levels_ = 0;
         if (counts_ && std::exchange(made_, true) && asked.why.outcome == charge_outcome::over_limit)
-            asked.why.at->count_refused();
+            count_refused(*refuser_in(asked.why));
         below_wait_ = returns_below_wait_;
         return waits_.wait(by_, asked);
     }
@@ -101,11 +107,11 @@ class account::steps {
         unsigned in_vain = 0; // passes after which others had taken what was freed
     };
     static constexpr unsigned most_in_vain = 8, most_levels = 16;
-    using walk = std::optional<detail::reclaimers::walk>;
+    using walk = std::optional<reclaimers::walk>;
 
     // Whether memory of accounts can help. `with_arena`: also where an arena refuses, that of the whole tree.
-    bool refuses_here(const detail::memory_request& asked, bool with_arena) noexcept {
-        const account* const now = helped_by(asked.why, with_arena);
+    bool refuses_here(const memory_request& asked, bool with_arena) noexcept {
+        const account_node* const now = helped_by(asked.why, with_arena);
         if (now != at_) {
             end_sweep();
             idle_.reset();
@@ -115,42 +121,43 @@ class account::steps {
         }
         return now != nullptr && levels_ <= most_levels;
     }
-    const account* helped_by(const charge_status& why, bool with_arena) const noexcept {
+    const account_node* helped_by(const charge_status& why, bool with_arena) const noexcept {
         if (why.outcome != charge_outcome::over_limit) return nullptr;
         if (why.by == refuser::arena) return with_arena && why.requested <= why.limit ? &by_.root() : nullptr;
-        if (why.by != refuser::account || why.at->tree().reclaimers.empty()) return nullptr;
-        const locked scope(*why.at, false);
-        return why.at->can_ever_fit(why.requested) ? why.at : nullptr;
+        if (why.by != refuser::account || refuser_in(why)->tree().reclaimers.empty()) return nullptr;
+        const account_node& at = *refuser_in(why);
+        const locked_tree scope(at, false);
+        return at.can_ever_fit(why.requested) ? &at : nullptr;
     }
-    walk_step wanted(const reclaimer& r, const detail::memory_request& asked, std::uint32_t most) const noexcept {
+    walk_step wanted(const reclaimer& r, const memory_request& asked, std::uint32_t most) const noexcept {
         const bool idle = most == reclaimer::idle;
         if (r.cost() > most) return walk_step::end;
-        const bool mine = (r.cost() == reclaimer::idle) == idle && &r != own_ &&
-                          detail::reclaimers::home_of(r).tree_node::is_below(*at_);
+        const bool mine =
+            (r.cost() == reclaimer::idle) == idle && &r != own_ && node_of(reclaimers::home_of(r)).is_below(*at_);
         return mine && r.helps(shortage_of(asked)) ? walk_step::call : walk_step::skip;
     }
-    shortage shortage_of(const detail::memory_request& asked) const noexcept {
+    shortage shortage_of(const memory_request& asked) const noexcept {
         return {.why = asked.why,
                 .most_cost = most_cost_,
                 .critical = critical_,
-                .waits = detail::of_this_thread.trying != nullptr};
+                .waits = of_this_thread.trying != nullptr};
     }
     void begin(walk& w, pass& p) const noexcept {
         w.emplace(at_->tree().reclaimers, at_->shape());
-        p.used_before = at_->used();
+        p.used_before = used(*at_);
         p.freed = false;
     }
     // Whether to begin again: something was freed, and others have not taken all of it, too often.
     bool end(walk& w, pass& p) const noexcept {
         w.reset();
-        return p.freed && (at_->used() < p.used_before || ++p.in_vain != most_in_vain);
+        return p.freed && (used(*at_) < p.used_before || ++p.in_vain != most_in_vain);
     }
     // Whether it freed something. What idle memory returns after a costlier call counts for that call.
-    bool call(reclaimer& it, const detail::memory_request& asked, pass& p) const noexcept {
-        const std::size_t before = at_->used();
-        const bool some = detail::reclaimers::call(it, shortage_of(asked));
-        const std::size_t after = at_->used();
-        if (after < before) detail::reclaimers::credit(called_ != nullptr ? *called_ : it, before - after);
+    bool call(reclaimer& it, const memory_request& asked, pass& p) const noexcept {
+        const std::size_t before = used(*at_);
+        const bool some = reclaimers::call(it, shortage_of(asked));
+        const std::size_t after = used(*at_);
+        if (after < before) reclaimers::credit(called_ != nullptr ? *called_ : it, before - after);
         p.freed = p.freed || some || after < before;
         return some || after < before;
     }
@@ -159,13 +166,13 @@ class account::steps {
         called_ = nullptr;
         costly_pass_ = {};
         critical_ = false;
-        if (detail::account_tree* const swept = std::exchange(sweeps_, nullptr)) swept->reclaimers.end_sweep();
+        if (account_tree* const swept = std::exchange(sweeps_, nullptr)) swept->reclaimers.end_sweep();
     }
 
-    const account& by_;
+    const account_node& by_;
     const reclaimer* const own_;
     const std::uint32_t most_cost_;
-    const account* at_ = nullptr;
+    const account_node* at_ = nullptr;
     unsigned levels_ = 0;
     walk idle_, costly_;
     pass idle_pass_, costly_pass_;
@@ -173,8 +180,32 @@ class account::steps {
     bool critical_ = false;
     bool below_wait_ = true, returns_below_wait_ = true;
     bool counts_ = false, made_ = true; // made_: an attempt was, since the last wait
-    detail::account_tree* sweeps_ = nullptr;
+    account_tree* sweeps_ = nullptr;
     wait_step waits_;
 };
 
+// Makes a request again that was refused, as `asked.why` says, step by step; attempt() sets `asked.why`. Returns:
+// whether it was granted. Requires: the thread holds no lock of allot.
+template <class Attempt> bool request_again(const account_node& by, memory_request& asked, Attempt attempt) noexcept {
+    no_own_steps none;
+    account_steps level{by, reclaimer::any};
+    return climb(asked, none, level, attempt);
+}
+// The same for a charge: counts its refusals. Unless it `is_due`, another request must be granted first.
+template <class Attempt>
+void charge_again(const account_node& by, memory_request& asked, Attempt attempt, bool is_due = true) noexcept {
+    no_own_steps none;
+    account_steps level{by, reclaimer::any};
+    level.counts_refusals(is_due);
+    static_cast<void>(climb(asked, none, level, attempt));
+}
+// The same for a request whose attempts climb by themselves: it only waits between them.
+template <class Attempt> bool wait_for(const account_node& by, memory_request& asked, Attempt attempt) noexcept {
+    no_own_steps none;
+    account_steps level{by, reclaimer::idle};
+    level.waits_only();
+    return climb(asked, none, level, attempt);
+}
+
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

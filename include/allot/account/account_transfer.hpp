@@ -1,78 +1,86 @@
-// Moves a charge from one account to another. Part of account.hpp.
+// Moves a charge from one account to another.
+//
+// Cost: one hold of the tree's lock. Threads: any.
 #pragma once
 
-#include <allot/account/account.hpp>
-#include <allot/sync/lock_guard.hpp>
+#include <allot/account/account_charge.hpp>
+#include <allot/account/account_node.hpp>
+#include <allot/account/account_steps.hpp>
+#include <allot/account/memory_request.hpp>
+#include <allot/core/error.hpp>
 
 #include <cstddef>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
-inline charge_status account::try_transfer(account& from, account& to, std::size_t bytes) noexcept {
-    const charge_status s = move(from, to, bytes, mode::checked);
-    if (s.charged()) return s;
-    detail::memory_request asked{bytes};
-    asked.why = s;
-    to.request_counted(asked, [&] { return (asked.why = move(from, to, bytes, mode::checked)).charged(); });
-    return asked.why;
-}
-
-inline charge_status account::move(account& from, account& to, std::size_t bytes, mode how) noexcept {
-    if (&from.root() != &to.root()) {
-        report_misuse({.kind = misuse::other_tree, .heap = to.name()});
-        return to.status(charge_outcome::misused, bytes, to.used(), to.limit());
-    }
-    if (&from == &to || bytes == 0) return {};
-    const bool notified = from.tree().listeners.are_watching();
-    if (ALLOT_LIKELY(!notified && from.log() == nullptr && to.log() == nullptr))
-        return move_locked(from, to, bytes, how);
-    from.count_at(detail::open_counts::users, 1); // keeps `from` until listeners and logs are done with it
-    const charge_status s = notified ? move_and_notify(from, to, bytes, how) : move_locked(from, to, bytes, how);
-    from.log_event("transfer to another", bytes);
-    to.log_event("transfer from another", bytes);
-    from.count_at(detail::open_counts::users, -1);
-    return s;
-}
-inline charge_status account::move_and_notify(account& from, account& to, std::size_t bytes, mode how) noexcept {
-    static_cast<void>(to.life_.enter_refund()); // close() of it waits for the calls
-    const charge_status s = move_locked(from, to, bytes, how);
-    if (s.charged()) {
-        const auto tell = [&](account_listener& l) { l.transferred(from, to, bytes, s); };
-        notify(from, tell, &to, &to);
-        notify(to, tell, &to);
-    }
-    to.life_.leave_refund();
-    return s;
-}
 // Whether the closed account that refuses charges to `to` counts the bytes already, so that a buffer's heir can be
 // charged. Requires the lock.
-inline bool account::stays_below_closed(const account& from, const account& to) noexcept {
-    const account& closed = *to.life_.closed_by();
-    return to.life_.is_open() &&
-           (from.life_.closed_by() == &closed || (!closed.life_.is_closed() && from.is_below(closed)));
+inline bool stays_below_closed(const account_node& from, const account_node& to) noexcept {
+    const account_node& closed = *to.life.closed_by();
+    return to.life.is_open() &&
+           (from.life.closed_by() == &closed || (!closed.life.is_closed() && from.is_below(closed)));
 }
-inline charge_status account::move_locked(account& from, account& to, std::size_t bytes, mode how) noexcept {
-    const locked scope(from);
-    detail::charge_request request{scope.tree, how};
+inline charge_status move_locked(account_node& from, account_node& to, std::size_t bytes, charge_mode how) noexcept {
+    const locked_tree scope(from);
+    charge_request request{scope.tree, how};
     for (;;) {
-        if (!to.is_open() && !stays_below_closed(from, to)) return to.refused_closed(bytes);
-        if (bytes > from.credit().charged()) return from.refused_here(charge_outcome::misused, bytes);
+        if (!to.is_open() && !stays_below_closed(from, to)) return refused_closed(to, bytes);
+        if (bytes > from.credit().charged()) return from.refused(charge_outcome::misused, bytes);
         tree_node& top = from.common_ancestor(to);
         const std::size_t up = to.subtree_charge_change(top, bytes, true),
                           down = from.subtree_charge_change(top, bytes, false);
-        limit_check found = check_levels(&to, bytes, &top);
+        tree_node::limit_check found = tree_node::check_levels(&to, bytes, &top);
         if (found.charged() && up > down)
-            if (const limit_check above = check_levels(&top, up - down); !above.charged() || found.fitted())
+            if (const auto above = tree_node::check_levels(&top, up - down); !above.charged() || found.fitted())
                 found = above;
         if (request.retry(found)) continue;
-        if (!found.charged()) return status_of(found, bytes);
+        if (!found.charged()) return account_node::status_of(found, bytes);
         const auto by = static_cast<std::ptrdiff_t>(bytes);
-        const change less = from.move_own(-by, top), more = to.move_own(by, top);
-        climb(&top, {less.all + more.all, less.confirmed + more.confirmed});
-        if (!found.fitted()) to.charged_beyond(found);
-        from.end_if_drained();
-        return status_of(found, bytes);
+        const tree_node::change less = from.move_own(-by, top), more = to.move_own(by, top);
+        tree_node::climb(&top, {less.all + more.all, less.confirmed + more.confirmed});
+        if (!found.fitted()) charged_beyond(to, found);
+        end_if_drained(from);
+        return account_node::status_of(found, bytes);
     }
 }
+inline charge_status move_and_notify(account_node& from, account_node& to, std::size_t bytes,
+                                     charge_mode how) noexcept {
+    static_cast<void>(to.life.enter_refund()); // close() of it waits for the calls
+    const charge_status s = move_locked(from, to, bytes, how);
+    if (s.charged()) {
+        const auto tell = [&](account_listener& l) { l.transferred(from.face, to.face, bytes, s); };
+        notify(from, tell, &to, &to);
+        notify(to, tell, &to);
+    }
+    to.life.leave_refund();
+    return s;
+}
+// Charges `to` instead of `from`, or changes nothing.
+inline charge_status move(account_node& from, account_node& to, std::size_t bytes, charge_mode how) noexcept {
+    if (&from.tree() != &to.tree()) {
+        report_misuse({.kind = misuse::other_tree, .heap = to.name()});
+        return to.status(charge_outcome::misused, bytes, used(to), to.totals().limit());
+    }
+    if (&from == &to || bytes == 0) return {};
+    const bool notified = from.tree().observers.are_watching();
+    if (ALLOT_LIKELY(!notified && from.log() == nullptr && to.log() == nullptr))
+        return move_locked(from, to, bytes, how);
+    count(from, open_counts::users, 1); // keeps `from` until listeners and logs are done with it
+    const charge_status s = notified ? move_and_notify(from, to, bytes, how) : move_locked(from, to, bytes, how);
+    log_event(from, "transfer to another", bytes);
+    log_event(to, "transfer from another", bytes);
+    count(from, open_counts::users, -1);
+    return s;
+}
+inline charge_status move_or_climb(account_node& from, account_node& to, std::size_t bytes) noexcept {
+    const charge_status s = move(from, to, bytes, charge_mode::checked);
+    if (s.charged()) return s;
+    memory_request asked{bytes};
+    asked.why = s;
+    charge_again(to, asked, [&] { return (asked.why = move(from, to, bytes, charge_mode::checked)).charged(); });
+    return asked.why;
+}
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <allot/account/judge.hpp>
-#include <allot/account/listener_dispatch.hpp>
+#include <allot/account/observers.hpp>
 #include <allot/account/reclaimers.hpp>
 #include <allot/account/tenant.hpp>
 #include <allot/account/tree_lock.hpp>
@@ -24,7 +24,6 @@
 
 namespace allot::inline ALLOT_ABI {
 
-class account;
 class account_peak;
 
 namespace detail {
@@ -37,20 +36,24 @@ struct closing_watch {
     list_hook<closing_watch> place;
 };
 
-// A root account as a tenant of its arbiter.
-struct judged_root final : tenant {
-    explicit judged_root(account& a) noexcept : tenant(""), of(a) {}
-    std::size_t held() const noexcept override;                               // account_charge.hpp
-    std::size_t return_idle(std::size_t bytes, bool waits) noexcept override; // the same
-    account& of;
+struct account_node;                                                          // account_node.hpp
+std::size_t used(const account_node& a) noexcept;                             // account_numbers.hpp
+std::size_t return_idle_below(const account_node& root, bool waits) noexcept; // account_charge.hpp
+
+// The root, as a tenant of its arbiter: what is idle below it.
+struct root_tenant final : tenant {
+    explicit root_tenant(account_node& a) noexcept : tenant(""), root(a) {}
+    std::size_t held() const noexcept override { return used(root); }
+    std::size_t return_idle(std::size_t, bool waits) noexcept override { return return_idle_below(root, waits); }
+    account_node& root;
 };
 
 struct account_tree {
     tree_lock lock;
-    listener_dispatch listeners;
+    detail::observers observers;
     std::atomic<std::uint32_t> injectors{0}; // that the judge asks before charges; no leaf has credit meanwhile
     std::uint32_t waiting = 0;               // requests that wait until held bytes are confirmed or cancelled
-    account* drained = nullptr;              // accounts to end after the unlock
+    account_node* drained = nullptr;         // accounts to end after the unlock
     account_peak* peak_copy = nullptr;
     sys::mutex shape{lock_rank::tree_shape};
     ALLOT_NO_UNIQUE_ADDRESS detail::reclaimers reclaimers; // the mutex guards their list
@@ -59,9 +62,10 @@ struct account_tree {
     wait_list waiters;
     intrusive_list<closing_watch, &closing_watch::place> watches;
     judged_by judged;
-    judged_root as_root;
+    root_tenant as_tenant;
 
-    explicit account_tree(account& root) noexcept : as_root(root) {}
+    explicit account_tree(account_node& top) noexcept : as_tenant(top) {}
+    account_node& root() const noexcept { return as_tenant.root; }
     bool has_injectors() const noexcept { return injectors.load(std::memory_order_relaxed) != 0; }
 
     // Accounts have been closed, or a limit is lower: requests that wait look whether that ends their wait. Requires

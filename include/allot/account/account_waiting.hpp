@@ -1,10 +1,12 @@
-// Requests that wait for memory. Part of account.hpp.
+// Requests that wait for memory, and who wakes them.
 //
 // While a request waits, no leaf of the tree has credit: each refund takes the lock, and the thread that releases it
 // wakes the waiters that fit (account/wait_list.hpp). A refund that is deferred looks for waiters.
 #pragma once
 
-#include <allot/account/account.hpp>
+#include <allot/account/account_closing.hpp>
+#include <allot/account/account_node.hpp>
+#include <allot/account/account_numbers.hpp>
 #include <allot/account/command.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/account/ladder.hpp>
@@ -23,86 +25,103 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
-// What the list of waiters asks of the tree. Requires the lock.
-struct account::levels {
-    static const account& of(const void* a) noexcept { return *static_cast<const account*>(a); }
-    static bool is_below(const void* by, const void* at) noexcept { return of(by).tree_node::is_below(of(at)); }
-    static bool fits(detail::waiter& w, std::size_t promised) noexcept {
-        auto& by = const_cast<account&>(of(w.by));
-        if (!by.is_open() || !by.can_ever_fit(w.bytes)) return true; // its request will fail for good
-        if (w.for_arena) return false;                               // it tries when bytes are refunded
-        const std::size_t bytes = detail::sum_or_max(w.bytes, promised);
-        limit_check found = check_levels(&by, bytes);
-        if (found.charged() && w.also.bytes != 0)
-            found = check_levels(&const_cast<account&>(of(w.also.account)), detail::sum_or_max(bytes, w.also.bytes));
-        if (found.charged()) return true;
-        w.at = account::of(found.at);
-        return w.widest != nullptr && !is_below(w.at, w.widest); // it must widen()
-    }
-};
+// Whether the request of a waiter would fit beside `promised` bytes, or can never; else `at` says what refuses.
+// Requires the lock.
+inline bool would_fit(waiter& w, std::size_t promised) noexcept {
+    auto& by = const_cast<account_node&>(account_node::of(*w.by));
+    if (!by.is_open() || !by.can_ever_fit(w.bytes)) return true; // its request will fail for good
+    if (w.for_arena) return false;                               // it tries when bytes are refunded
+    const std::size_t bytes = sum_or_max(w.bytes, promised);
+    tree_node::limit_check found = tree_node::check_levels(&by, bytes);
+    if (found.charged() && w.also.bytes != 0)
+        found = tree_node::check_levels(const_cast<tree_node*>(w.also.account), sum_or_max(bytes, w.also.bytes));
+    if (found.charged()) return true;
+    w.at = found.at;
+    return w.widest != nullptr && !w.at->is_below(*w.widest); // it must widen()
+}
 
-ALLOT_COLD inline void account::locked::act_and_unlock(const account& by, bool ends, std::size_t refunds) noexcept {
-    detail::account_tree& tree = by.tree();
-    if (refunds != 0) detail::undoing::count(refunds, [&](const void* at) { return levels::is_below(&by, at); });
-    if (tree.peak_copy != nullptr) copy_peak(by.root(), *tree.peak_copy);
-    account* const drained = ends ? std::exchange(tree.drained, nullptr) : nullptr;
+ALLOT_COLD inline void act_and_unlock(const account_node& by, bool ends, std::size_t refunds) noexcept {
+    account_tree& tree = by.tree();
+    if (refunds != 0) undoing::count(refunds, by);
+    if (tree.peak_copy != nullptr) copy_peak(tree.root(), *tree.peak_copy);
+    account_node* const drained = ends ? std::exchange(tree.drained, nullptr) : nullptr;
     if (refunds != 0) tree.waiters.announce_pages();
-    detail::waiter* const woken = tree.waiters.wake(levels{});
+    waiter* const woken = tree.waiters.wake(would_fit);
     tree.acts_at_unlock =
         tree.peak_copy != nullptr || tree.drained != nullptr || !tree.waiters.empty() || tree.reports_frees;
     const judged_by judged = tree.judged;
-    const std::size_t free = refunds != 0 && tree.reports_frees ? by.root().tree_node::headroom() : 0;
+    const std::size_t free = refunds != 0 && tree.reports_frees ? tree.root().headroom() : 0;
     tree.lock.unlock();
-    detail::wait_list::signal(woken);
+    wait_list::signal(woken);
     if (free != 0)
         judged.by->post({.what = oom::event::refunded, .detail = static_cast<std::uint8_t>(judged.kind), .free = free});
     else if (judged.by != nullptr) judged.by->deliver();
     end_drained(drained); // the last one may destroy the root
 }
 
+// The calling thread, if the arbiter of the account's root knows it; else null.
+inline judged_thread* judged_thread_of(const account_node& a) noexcept {
+    judge* const by = a.tree().judged.by;
+    return by != nullptr ? by->this_thread() : nullptr;
+}
+// What the memory of the thread's only task is charged to; null: not known.
+inline const account_node* memory_of_task(const judged_thread* t) noexcept {
+    const account* const of = t != nullptr ? t->memory_of_task() : nullptr;
+    return of != nullptr ? &node_of(*of) : nullptr;
+}
+// The account that refused; null: another level did.
+inline const account_node* refuser_in(const charge_status& why) noexcept {
+    return why.at != nullptr ? &node_of(*why.at) : nullptr;
+}
+// For objects at and below: requests wait for their unused memory, or no longer do.
+inline void settle_waits(const account_node& a) noexcept {
+    a.tree().reclaimers.settle_waits(a.shape(), [&](const account& home) { return node_of(home).is_below(a); });
+}
+
 // A request that waits in a tree, from construction to destruction.
-class account::waiting_request {
+class waiting_request {
   public:
     // Only a limit that others may come below is waited for; not by a thread that others may wait for.
-    static bool is_possible(const account& by, const charge_status& why) noexcept {
+    static bool is_possible(const account_node& by, const charge_status& why) noexcept {
         if (!is_at_limit(by, why)) return false;
-        const locked scope(level(by, why), false);
+        const locked_tree scope(level(by, why), false);
         return can_fit(by, why, why.requested);
     }
-    static bool is_at_limit(const account& by, const charge_status& why) noexcept {
+    static bool is_at_limit(const account_node& by, const charge_status& why) noexcept {
         return why.outcome == charge_outcome::over_limit && (why.by == refuser::account || is_arena(why)) &&
-               !detail::user_call::is_inside_any() && by.is_open();
+               !user_call::is_inside_any() && by.is_open();
     }
     // An arena knows no accounts: its pages are waited for at the root, where the refunds of its other tenants arrive.
-    static const account& level(const account& by, const charge_status& why) noexcept {
-        return is_arena(why) ? by.root() : *why.at;
+    static const account_node& level(const account_node& by, const charge_status& why) noexcept {
+        return is_arena(why) ? by.root() : *refuser_in(why);
     }
 
     // Whether one must be granted before a request of `by`.
-    static bool is_due_before(const account& by) noexcept {
+    static bool is_due_before(const account_node& by) noexcept {
         if (ALLOT_LIKELY(by.tree().waiters.empty())) return false;
-        const locked scope(by, false);
-        return scope.tree.waiters.is_due_before(&by, levels{});
+        const locked_tree scope(by, false);
+        return scope.tree.waiters.is_due_before(by);
     }
 
-    waiting_request(const account& by, const charge_status& why, const wait_limit& wait, std::uint64_t end,
+    waiting_request(const account_node& by, const charge_status& why, const wait_limit& wait, std::uint64_t end,
                     bool charges_others) noexcept
-        : by_(by), in_(level(by, why).root()), judged_(in_.judged_thread()),
-          task_(judged_ != nullptr ? judged_->memory_of_task() : nullptr), cancelled_{wait.end, spot()}, end_(end) {
+        : by_(by), in_(level(by, why).root()), judged_(judged_thread_of(in_)), task_(memory_of_task(judged_)),
+          cancelled_{wait.end, spot()}, end_(end) {
         w_.by = &limited(by, why);
         w_.judged = judged_;
         w_.spot = &spot();
         w_.charges_others = charges_others;
         {
-            const locked scope(in_);
-            tries_ = !scope.tree.waiters.is_due_before(w_.by, levels{});
+            const locked_tree scope(in_);
+            tries_ = !scope.tree.waiters.is_due_before(*w_.by);
             scope.tree.waiters.add(w_);
             scope.tree.acts_at_unlock = true;
             scope.tree.recall_credit(in_);
         }
         if (&by_.root() != &in_) {
-            const locked scope(by_.root(), false);
+            const locked_tree scope(by_.root(), false);
             scope.tree.watches.add(closed_);
         }
         full_fence(); // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
@@ -112,22 +131,22 @@ class account::waiting_request {
     waiting_request& operator=(const waiting_request&) = delete;
     ~waiting_request() {
         {
-            const locked scope(in_);
+            const locked_tree scope(in_);
             scope.tree.waiters.remove(w_);
             if (verdict_ == verdict::roll_back && scope.tree.judged.by->sees_refunds)
                 scope.tree.acts_at_unlock = scope.tree.reports_frees = true;
         }
         if (&by_.root() != &in_) {
-            const locked scope(by_.root(), false);
+            const locked_tree scope(by_.root(), false);
             scope.tree.watches.remove(closed_);
         }
-        levels::of(w_.widest).settle_waits();
+        settle_waits(account_node::of(*w_.widest));
         if (judged_ != nullptr && !granted_)
             judged_->post({.what = is_ended(verdict_) ? oom::event::thrown : oom::event::given_up});
     }
 
     // An event of a thread's request for what `why` says, in the tree of this account.
-    static oom::command request(oom::event what, const account& in, const charge_status& why) noexcept {
+    static oom::command request(oom::event what, const account_node& in, const charge_status& why) noexcept {
         return {.what = what, .detail = static_cast<std::uint8_t>(in.tree().judged.kind), .bytes = why.requested};
     }
     // Whether the request is to be made now. False: another is first.
@@ -136,8 +155,8 @@ class account::waiting_request {
     // With what the try returned, too.
     bool can_ever_fit(const charge_status& why) noexcept {
         {
-            const locked scope(in_, false);
-            if (can_fit(level(by_, why), why, detail::sum_or_max(why.requested, w_.undone_at(why.at)))) return true;
+            const locked_tree scope(in_, false);
+            if (can_fit(level(by_, why), why, sum_or_max(why.requested, w_.undone_at(refuser_in(why))))) return true;
         }
         if (judged_ != nullptr && !is_ended(verdict_))
             verdict_ = judged_->post(request(oom::event::never_fits, in_, why));
@@ -147,11 +166,11 @@ class account::waiting_request {
     bool begin_try(const charge_status& why) noexcept {
         if (judged_ != nullptr && is_ended(judged_->post(request(oom::event::announced, in_, why)))) return false;
         w_.undone = {};
-        detail::of_this_thread.trying = &w_;
+        of_this_thread.trying = &w_;
         return true;
     }
     void end_try(bool granted) noexcept {
-        detail::of_this_thread.trying = nullptr;
+        of_this_thread.trying = nullptr;
         granted_ = granted;
         if (granted_ && judged_ != nullptr) judged_->post({.what = oom::event::granted});
     }
@@ -165,23 +184,23 @@ class account::waiting_request {
         if (tries_ && widen(level(by_, why))) return true;
         if (is_over_ || is_cancelled()) return false;
         {
-            const locked scope(in_);
+            const locked_tree scope(in_);
             w_.by = &limited(by_, why);
             w_.at = &level(by_, why);
             w_.for_arena = is_arena(why);
             w_.bytes = why.requested;
-            w_.also = {why.at, w_.undone_at(why.at)};
-            w_.own = task_ != nullptr && levels::is_below(w_.at, task_);
+            w_.also = {refuser_in(why), w_.undone_at(refuser_in(why))};
+            w_.own = task_ != nullptr && w_.at->is_below(*task_);
             scope.tree.waiters.sleep(w_);
         } // may wake it
         std::uint32_t signals = 0;
         do signals = sleep_once();
         while (sleeps_on(signals));
         {
-            const locked scope(in_);
+            const locked_tree scope(in_);
             tries_ = std::exchange(w_.trying, true);
         }
-        while (tries_ && (signals & detail::waiter::try_again) == 0)
+        while (tries_ && (signals & waiter::try_again) == 0)
             signals |= spot().wait_until(sys::parking::never); // it is being sent, and must not come to a later waiter
         if (judged_ != nullptr) {
             const verdict now = judged_->look();
@@ -194,22 +213,22 @@ class account::waiting_request {
 
   private:
     // The lowest account whose limits a request must fit that one refused: a buffer's memory may be charged elsewhere.
-    static const account& limited(const account& by, const charge_status& why) noexcept {
-        return levels::is_below(&by, &level(by, why)) ? by : *why.at;
+    static const account_node& limited(const account_node& by, const charge_status& why) noexcept {
+        return by.is_below(level(by, why)) ? by : *refuser_in(why);
     }
     static bool is_arena(const charge_status& why) noexcept { return why.by == refuser::arena; }
-    static bool can_fit(const account& by, const charge_status& why, std::size_t bytes) noexcept {
+    static bool can_fit(const account_node& by, const charge_status& why, std::size_t bytes) noexcept {
         return is_arena(why) ? bytes <= why.limit : limited(by, why).can_ever_fit(bytes);
     }
     // Has caches emptied, and kept empty, of all objects below an account that refuses. True: so memory may be free
     // now. False: done before.
-    bool widen(const account& at) noexcept {
+    bool widen(const account_node& at) noexcept {
         {
-            const locked scope(in_);
-            if (w_.widest != nullptr && levels::is_below(&at, w_.widest)) return false;
+            const locked_tree scope(in_);
+            if (w_.widest != nullptr && at.is_below(*w_.widest)) return false;
             w_.widest = &at;
         }
-        at.settle_waits();
+        settle_waits(at);
         return true;
     }
 
@@ -217,45 +236,75 @@ class account::waiting_request {
     // Whether the arbiter ends the request.
     bool is_ended(verdict v) noexcept { return (verdict_ = v) > verdict::try_again; }
     std::uint32_t sleep_once() noexcept {
-        if (judged_ != nullptr && judged_->look() != verdict::sleep) return detail::judged_thread::decided;
+        if (judged_ != nullptr && judged_->look() != verdict::sleep) return judged_thread::decided;
         const std::uint64_t overdue = judged_ != nullptr ? judged_->overdue_at() : sys::parking::never;
         const std::uint32_t signals = spot().wait_until(overdue < end_ ? overdue : end_);
         if (signals != 0 || overdue >= end_) return signals;
         judged_->post({.what = oom::event::overdue});
-        return detail::judged_thread::decided;
+        return judged_thread::decided;
     }
     // Whether these signals end no wait: another account was closed, or an arbiter's came late.
     bool sleeps_on(std::uint32_t signals) const noexcept {
-        if ((signals & detail::waiter::try_again) != 0 || is_cancelled()) return false;
-        if ((signals & detail::judged_thread::decided) != 0 && judged_->look() != verdict::sleep) return false;
-        return signals != 0 && ((signals & detail::closing_watch::closed) == 0 || by_.is_open());
+        if ((signals & waiter::try_again) != 0 || is_cancelled()) return false;
+        if ((signals & judged_thread::decided) != 0 && judged_->look() != verdict::sleep) return false;
+        return signals != 0 && ((signals & closing_watch::closed) == 0 || by_.is_open());
     }
 
-    const account& by_;
-    account& in_; // the root
-    detail::judged_thread* const judged_;
-    const account* const task_; // what the thread's task holds is charged there; null: not known
-    detail::waiter w_;
-    detail::closing_watch closed_{spot()}; // of by_, if that is in another tree
+    const account_node& by_;
+    account_node& in_; // the root
+    judged_thread* const judged_;
+    const account_node* const task_; // what the thread's task holds is charged there; null: not known
+    waiter w_;
+    closing_watch closed_{spot()}; // of by_, if that is in another tree
     const cancellation::sleeper cancelled_;
     const std::uint64_t end_;
     bool tries_ = false, is_over_ = false, granted_ = false;
     verdict verdict_ = verdict::try_again;
 };
 
-inline bool account::is_waited_for() const noexcept {
-    if (tree().waiters.empty()) return false;
-    const locked scope(*this, false);
-    return scope.tree.waiters.any_above(this, levels{});
+// Whether a request waits that unused memory of the account may serve.
+inline bool is_waited_for(const account_node& a) noexcept {
+    if (a.tree().waiters.empty()) return false;
+    const locked_tree scope(a, false);
+    return scope.tree.waiters.any_above(a);
 }
-ALLOT_COLD inline void account::announce_unused() noexcept {
-    const locked scope(*this, false);
-    scope.tree.waiters.announce(this, levels{}, detail::undoing::now());
-} // may wake one
-inline std::uint32_t account::count_sleeping() const noexcept { return tree().waiters.sleeping_below(this, levels{}); }
+// Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
+inline void notify_unused(const account_node& a) noexcept {
+    if (ALLOT_LIKELY(a.tree().waiters.empty())) return;
+    const locked_tree scope(a, false); // whose end may wake one
+    scope.tree.waiters.announce(a, undoing::now());
+}
+
+// Whether the arbiter's verdict ends the request.
+inline bool ended_by(charge_status& why, verdict v) noexcept {
+    if (v == verdict::roll_back) why.outcome = charge_outcome::rolled_back;
+    if (v == verdict::split) why.outcome = charge_outcome::split;
+    if (v == verdict::removed) why.outcome = charge_outcome::removed;
+    return v > verdict::try_again;
+}
+// Whether the arbiter ends the request before its wait. One that can never fit is split.
+inline bool is_ended_at_once(const account_node& by, charge_status& why, bool first) noexcept {
+    const account_node& at = why.at != nullptr ? *refuser_in(why) : by;
+    judged_thread* const mine = judged_thread_of(at);
+    if (mine == nullptr) return false;
+    if (const charge_outcome as = mine->injected;
+        why.outcome == charge_outcome::injected && as != charge_outcome::fits) {
+        mine->injected = charge_outcome::fits;
+        mine->post({.what = oom::event::injected, .detail = static_cast<std::uint8_t>(as)});
+        return why.outcome = as, true;
+    }
+    if (!waiting_request::is_at_limit(by, why)) return false;
+    verdict v = first ? mine->post(waiting_request::request(oom::event::requested, at, why)) : mine->look();
+    if (v == verdict::roll_back) v = mine->wait_until_ready(); // it was before, and has not waited since
+    if (v <= verdict::try_again && !waiting_request::is_possible(by, why))
+        v = mine->post(waiting_request::request(oom::event::never_fits, at, why));
+    if (v > verdict::try_again) mine->post({.what = oom::event::thrown});
+    return ended_by(why, v);
+}
+
 // The wait of a request, as a step of the ladder: it is registered at the first call, then made once more; at each
 // further call it has been made in vain, and sleeps.
-class account::wait_step {
+class wait_step {
   public:
     wait_step() = default;
     wait_step(const wait_step&) = delete;
@@ -264,14 +313,14 @@ class account::wait_step {
         if (counted_ != nullptr) counted_->fetch_sub(1, std::memory_order_relaxed);
     }
 
-    detail::climbed wait(const account& by, detail::memory_request& asked) noexcept {
+    climbed wait(const account_node& by, memory_request& asked) noexcept {
         charge_status& why = asked.why;
-        if (asked.wait == nullptr && !(asked.judged && by.is_judged())) return detail::climbed::moved_on;
+        if (asked.wait == nullptr && !(asked.judged && judged_thread_of(by) != nullptr)) return climbed::moved_on;
         if (!begun_) {
             begun_ = true;
             until_ = asked.wait != nullptr ? *asked.wait : wait_limit{forever};
             end_ = until_.deadline();
-            if (by.is_ended_at_once(why, true)) return detail::climbed::gave_up;
+            if (is_ended_at_once(by, why, true)) return climbed::gave_up;
             if ((counted_ = asked.waiting) != nullptr) counted_->fetch_add(1, std::memory_order_seq_cst);
         }
         bool tries = false, goes_on = true;
@@ -284,18 +333,18 @@ class account::wait_step {
             }
             while (!tries && goes_on && waiting_request::is_possible(by, why) && here_->is_in_tree_of(why))
                 tries = goes_on = here_->can_ever_fit(why) && here_->sleep(why);
-            if (tries && here_->begin_try(why)) return detail::climbed::served;
+            if (tries && here_->begin_try(why)) return climbed::served;
             goes_on = goes_on && !tries;
             tries = false;
             const verdict ended = here_->ended_by();
             const bool cancelled = here_->is_cancelled();
             here_.reset(); // another level refuses, or the wait is over
-            if (ended_by(why, ended)) return detail::climbed::gave_up;
+            if (ended_by(why, ended)) return climbed::gave_up;
             if (cancelled) why.outcome = charge_outcome::cancelled;
         }
-        if (goes_on && by.is_ended_at_once(why, false)) return detail::climbed::gave_up; // it needs more than the limit
-        if (why.outcome == charge_outcome::over_limit && !by.is_open()) why = by.why_closed(why.requested);
-        return detail::climbed::gave_up;
+        if (goes_on && is_ended_at_once(by, why, false)) return climbed::gave_up; // it needs more than the limit
+        if (why.outcome == charge_outcome::over_limit && !by.is_open()) why = why_closed(by, why.requested);
+        return climbed::gave_up;
     }
     void granted() noexcept {
         if (here_) here_->end_try(true);
@@ -309,38 +358,5 @@ class account::wait_step {
     std::optional<waiting_request> here_;
 };
 
-// Whether the arbiter ends the request before its wait. One that can never fit is split.
-inline bool account::is_ended_at_once(charge_status& why, bool first) const noexcept {
-    const account& at = why.at != nullptr ? *why.at : *this;
-    detail::judged_thread* const mine = at.judged_thread();
-    if (mine == nullptr) return false;
-    if (const charge_outcome as = mine->injected;
-        why.outcome == charge_outcome::injected && as != charge_outcome::fits) {
-        mine->injected = charge_outcome::fits;
-        mine->post({.what = oom::event::injected, .detail = static_cast<std::uint8_t>(as)});
-        return why.outcome = as, true;
-    }
-    if (!waiting_request::is_at_limit(*this, why)) return false;
-    verdict v = first ? mine->post(waiting_request::request(oom::event::requested, at, why)) : mine->look();
-    if (v == verdict::roll_back) v = mine->wait_until_ready(); // it was before, and has not waited since
-    if (v <= verdict::try_again && !waiting_request::is_possible(*this, why))
-        v = mine->post(waiting_request::request(oom::event::never_fits, at, why));
-    if (v > verdict::try_again) mine->post({.what = oom::event::thrown});
-    return ended_by(why, v);
-}
-inline bool account::ended_by(charge_status& why, verdict v) noexcept {
-    if (v == verdict::roll_back) why.outcome = charge_outcome::rolled_back;
-    if (v == verdict::split) why.outcome = charge_outcome::split;
-    if (v == verdict::removed) why.outcome = charge_outcome::removed;
-    return v > verdict::try_again;
-}
-inline detail::judged_thread* account::judged_thread() const noexcept {
-    detail::judge* const by = tree().judged.by;
-    return by != nullptr ? by->this_thread() : nullptr;
-}
-inline void account::write_tasks(text_writer& out) const noexcept {
-    if (const detail::judge* const by = tree().judged.by) by->write_tasks(out);
-}
-inline void account::raise_verdict(const charge_status& why) const { detail::raise_verdict(why, tree().judged.kind); }
-
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -118,33 +118,36 @@ inline void write_top_holders(text_writer& out, const account& root, const charg
     if (lives && why.outcome == charge_outcome::over_limit) detail::write_reclaimers(out, *why.at);
 }
 
-[[noreturn]] ALLOT_COLD inline void account::raise_refused(const charge_status& s) const {
+namespace detail {
+
+[[noreturn]] ALLOT_COLD inline void raise_refused(const account& by, const charge_status& s) {
     char line[out_of_memory::line_bytes];
     text_writer text{line};
-    text.put("allot: out of memory: ").bytes(s.requested).put(" for account ").put(name()).put(": ");
+    text.put("allot: out of memory: ").bytes(s.requested).put(" for account ").put(by.name()).put(": ");
     write(text, s);
     raise(out_of_memory(
         text.view(),
         [&](text_writer& out) {
-            out.put("out of memory: ").bytes(s.requested).put(" for account ").put(name()).put(" refused: ");
+            out.put("out of memory: ").bytes(s.requested).put(" for account ").put(by.name()).put(" refused: ");
             write(out, s);
             out.newline();
-            write_top_holders(out, root(), s);
-            write_top_holders(out, root());
+            write_top_holders(out, by.root(), s);
+            write_top_holders(out, by.root());
         },
         s));
 }
 
-[[noreturn]] ALLOT_COLD inline void account::raise_not_opened() const {
-    charge_status why = refusal_;
-    const bool own_step = why.outcome == charge_outcome::misused && why.at == this;
-    if (why.at == this) why.at = nullptr; // it ends with the exception
-    if (!own_step) raise_refused(why);
+[[noreturn]] ALLOT_COLD inline void raise_not_opened(const account& a) {
+    charge_status why = a.refusal();
+    const bool own_step = why.outcome == charge_outcome::misused && why.at == &a;
+    if (why.at == &a) why.at = nullptr; // it ends with the exception
+    if (!own_step) raise_refused(a, why);
     char line[out_of_memory::line_bytes];
     text_writer text{line};
-    text.put("allot: the credit step of account ").put(name()).put(" is ").bytes(refusal_.requested);
-    text.put("; pass at most ").bytes(refusal_.limit);
+    text.put("allot: the credit step of account ").put(a.name()).put(" is ").bytes(why.requested);
+    text.put("; pass at most ").bytes(why.limit);
     raise(out_of_memory(text.view(), [&](text_writer& out) { out.put(text.view()).newline(); }, why));
 }
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -8,7 +8,6 @@
 // Threads: the holder of the tree's lock, unless a function says otherwise; a change of shape also requires the mutex.
 #pragma once
 
-#include <allot/account/account_listener.hpp>
 #include <allot/account/account_status.hpp>
 #include <allot/account/leaf_credit.hpp>
 #include <allot/account/level_totals.hpp>
@@ -23,9 +22,9 @@
 
 namespace allot::inline ALLOT_ABI {
 
-class account;
-
 namespace detail {
+
+struct account_tree; // account_tree.hpp
 
 class tree_node {
   public:
@@ -50,16 +49,16 @@ class tree_node {
         }
     };
 
-    tree_node(const char* name, account& root, tree_node* parent, std::size_t limit, std::size_t grace,
+    tree_node(const char* name, account_tree& tree, tree_node* parent, std::size_t limit, std::size_t grace,
               std::size_t step) noexcept
-        : credit_(step), totals_(limit, grace), root_(&root), parent_(parent), name_(name),
+        : credit_(step), totals_(limit, grace), tree_(&tree), parent_(parent), name_(name),
           detached_(parent != nullptr) {}
     tree_node(const tree_node&) = delete;
     tree_node& operator=(const tree_node&) = delete;
 
     // Any thread.
     const char* name() const noexcept { return name_; }
-    account& root() const noexcept { return *root_; }
+    account_tree& tree() const noexcept { return *tree_; }
     leaf_credit& credit() noexcept { return credit_; }
     const leaf_credit& credit() const noexcept { return credit_; }
     level_totals& totals() noexcept { return totals_; }
@@ -122,6 +121,7 @@ class tree_node {
     void confirm(std::size_t bytes) noexcept; // held bytes are in use
     void cancel(std::size_t bytes) noexcept;  // held bytes are refunded
     void reserve(std::size_t bytes) noexcept { climb(parent_, totals_.reserve(bytes)); }
+    void count_listener(bool added) noexcept { listeners_ += added ? 1 : UINT32_MAX; }
     void release_reservation() noexcept { climb(parent_, totals_.release_reservation()); }
     // Changes own bytes, on every level below `end`; returns the change for `end`.
     change move_own(std::ptrdiff_t by, const tree_node& end) noexcept;
@@ -145,8 +145,7 @@ class tree_node {
     bool valid() const noexcept;
 
   private:
-    friend class tree_lock;         // deferred refunds
-    friend class listener_dispatch; // listeners
+    friend class tree_lock; // deferred refunds
 
     bool leads_to_credit() const noexcept { return listed_ || !creditors_.empty(); }
     void list_credit() noexcept;
@@ -174,9 +173,8 @@ class tree_node {
     ALLOT_NO_UNIQUE_ADDRESS leaf_credit credit_;
     std::uint32_t depth_ = 0;
     level_totals totals_;
-    account* const root_;
+    account_tree* const tree_;
     tree_node* parent_;
-    account_listener::list listeners_;
     std::atomic<tree_node*> next_deferred_{nullptr}; // in the lock's list
     list_hook<tree_node> creditor_;                  // in the parent's creditors_, if it leads to credit
 
@@ -185,6 +183,7 @@ class tree_node {
     intrusive_list<tree_node, &tree_node::sibling_> below_;
     intrusive_list<tree_node, &tree_node::creditor_> creditors_; // of below_: those that lead to credit
     std::uint32_t children_ = 0;
+    std::uint32_t listeners_ = 0; // that were added here
     std::atomic<bool> has_deferred_{false};
     bool listed_ = false; // may have credit: from a grant until it is closed
     bool detached_;       // not, or no longer, a child of its parent: late refunds are ignored
@@ -211,7 +210,7 @@ inline const tree_node* tree_node::first_over_limit(const tree_node* n) noexcept
 }
 inline bool tree_node::may_hold_credit() const noexcept {
     for (const tree_node* n = this; n != nullptr; n = n->parent_)
-        if (!n->listeners_.empty() || n->exceeds_limit()) return false;
+        if (n->listeners_ != 0 || n->exceeds_limit()) return false;
     return true;
 }
 inline std::size_t tree_node::headroom() const noexcept {
@@ -353,7 +352,52 @@ inline tree_node::change tree_node::move_own(std::ptrdiff_t by, const tree_node&
     return climb(this, {by, by}, &end);
 }
 
+// ---- shape -------------------------------------------------------------------------------------------------------
+
+inline void tree_node::attach(std::size_t reservation) noexcept {
+    depth_ = parent_->depth_ + 1;
+    climb(parent_, totals_.reserve_at_start(reservation));
+    parent_->below_.add(*this);
+    ++parent_->children_;
+    detached_ = false;
+}
+inline void tree_node::decrement_depths() noexcept {
+    --depth_;
+    for (tree_node* c = below_.first(); c != nullptr; c = below_.after(*c)) c->decrement_depths();
+}
+inline void tree_node::detach() noexcept {
+    change with = totals_.end();
+    for (tree_node* c = below_.first(); c != nullptr;) {
+        tree_node* const following = below_.after(*c);
+        with.all += static_cast<std::ptrdiff_t>(c->totals_.subtree_charge()),
+            with.confirmed += static_cast<std::ptrdiff_t>(c->totals_.confirmed_subtree_charge());
+        parent_->below_.add(*c);
+        ++parent_->children_;
+        c->parent_ = parent_;
+        c->decrement_depths();
+        c = following;
+    }
+    below_.clear();
+    climb(parent_, with);
+    credit_.shrink(credit_.granted());
+    children_ = 0;
+    parent_->below_.remove(*this);
+    --parent_->children_;
+    detached_ = true;
+}
+inline bool tree_node::valid() const noexcept {
+    std::size_t subtree_charges = 0, confirmed_charges = 0, n = 0, creditors = 0;
+    for (const tree_node* c = below_.first(); c != nullptr; c = below_.after(*c), ++n) {
+        if (c->parent_ != this || c->depth_ != depth_ + 1 || c->tree_ != tree_ || !c->valid()) return false;
+        creditors += c->leads_to_credit();
+        subtree_charges += c->totals_.subtree_charge();
+        confirmed_charges += c->totals_.confirmed_subtree_charge();
+    }
+    for (const tree_node* c = creditors_.first(); c != nullptr; c = creditors_.after(*c)) --creditors;
+    return n == children_ && creditors == 0 && creditors_.valid() && below_.valid() && totals_.valid() &&
+           credit_.valid() && totals_.total() == credit_.granted() + subtree_charges &&
+           (subtree_charges == confirmed_charges || totals_.held() != 0);
+}
+
 } // namespace detail
 } // namespace allot::inline ALLOT_ABI
-
-#include <allot/account/tree_node_shape.hpp>

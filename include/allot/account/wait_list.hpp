@@ -14,6 +14,7 @@
 
 #include <allot/account/command.hpp>
 #include <allot/account/judge.hpp>
+#include <allot/account/tree_node.hpp>
 #include <allot/config.hpp>
 #include <allot/sys/parking.hpp>
 #include <allot/sys/thread_context.hpp>
@@ -29,15 +30,15 @@ namespace detail {
 inline std::size_t sum_or_max(std::size_t a, std::size_t b) noexcept { return b < SIZE_MAX - a ? a + b : SIZE_MAX; }
 
 struct bytes_below {
-    const void* account = nullptr;
+    const tree_node* account = nullptr;
     std::size_t bytes = 0;
 };
 
 struct waiter {
     static constexpr std::uint32_t try_again = 1; // a signal: it was woken; one that is `trying` ends behind it
-    const void* by = nullptr;                     // the account that requests
-    const void* at = nullptr;     // the account that refused last; bytes: those requested; valid while it sleeps
-    const void* widest = nullptr; // the highest account that refused: unused memory below it is not kept in caches
+    const tree_node* by = nullptr;                // the account that requests
+    const tree_node* at = nullptr;     // the account that refused last; bytes: those requested; valid while it sleeps
+    const tree_node* widest = nullptr; // the highest account that refused: unused memory below it is not kept in caches
     std::size_t bytes = 0;
     bytes_below also;   // needed beside these
     bytes_below undone; // of its last try; used by its thread alone, as the next
@@ -48,7 +49,9 @@ struct waiter {
     bool charges_others = false; // the request needs further accounts, which the list does not know
     std::uint8_t bypasses = 0;
     std::uint64_t began = 0, slept = 0; // its last try and its last sleep, in the list's count of both
-    std::size_t undone_at(const void* account) const noexcept { return undone.account == account ? undone.bytes : 0; }
+    std::size_t undone_at(const tree_node* account) const noexcept {
+        return undone.account == account ? undone.bytes : 0;
+    }
     std::size_t needs() const noexcept { return sum_or_max(bytes, also.bytes); }
     waiter* next = nullptr; // in the list, a ring
     waiter* prev = nullptr;
@@ -63,7 +66,7 @@ struct waiter {
 // While a try returns what it has taken, since an account refused the rest; null: another reason.
 class undoing {
   public:
-    explicit undoing(const void* refused) noexcept {
+    explicit undoing(const tree_node* refused) noexcept {
         if (waiter_ == nullptr || refused == nullptr) return;
         waiter_->undone = {refused, 0};
         waiter_->undoes = true;
@@ -78,9 +81,9 @@ class undoing {
         waiter* const w = of_this_thread.trying;
         return w != nullptr && w->undoes ? w : nullptr;
     }
-    // Bytes are refunded. `is_below(account)`: whether they were charged there.
-    template <class IsBelow> static void count(std::size_t bytes, IsBelow is_below) noexcept {
-        if (waiter* const w = now(); w != nullptr && is_below(w->undone.account))
+    // Bytes of the account are refunded. Requires the lock.
+    static void count(std::size_t bytes, const tree_node& account) noexcept {
+        if (waiter* const w = now(); w != nullptr && account.is_below(*w->undone.account))
             w->undone.bytes = sum_or_max(w->undone.bytes, bytes);
     }
 
@@ -119,27 +122,26 @@ class wait_list {
         w.slept = tries_;
     }
     // Whether a request of `by` that does not wait yet must not go first: an earlier one was bypassed too often.
-    template <class Levels> bool is_due_before(const void* by, const Levels& levels) const noexcept {
+    bool is_due_before(const tree_node& by) const noexcept {
         bool due = false;
-        each([&](const waiter& w) { due = due || (w.bypasses >= most_bypasses && levels.is_below(by, w.at)); });
+        each([&](const waiter& w) { due = due || (w.bypasses >= most_bypasses && by.is_below(*w.at)); });
         return due;
     }
     // Whether unused memory of this account may serve a waiter.
-    template <class Levels> bool any_above(const void* account, const Levels& levels) const noexcept {
+    bool any_above(const tree_node& account) const noexcept {
         bool any = false;
-        each([&](const waiter& w) { any = any || (w.widest != nullptr && levels.is_below(account, w.widest)); });
+        each([&](const waiter& w) { any = any || (w.widest != nullptr && account.is_below(*w.widest)); });
         return any;
     }
     // Requests of accounts at and below `at` that do not try now.
-    template <class Levels> std::uint32_t sleeping_below(const void* at, const Levels& levels) const noexcept {
+    std::uint32_t sleeping_below(const tree_node& at) const noexcept {
         std::uint32_t n = 0;
-        each([&](const waiter& w) { n += !w.trying && levels.is_below(w.by, at); });
+        each([&](const waiter& w) { n += !w.trying && w.by->is_below(at); });
         return n;
     }
-    // Chooses the waiters that may try now; signal() them without the lock. `Levels` is the owner:
-    //   fits(waiter&, bytes of others): whether the request would fit, or can never; else `at` says what refuses
-    //   is_below(by, at): whether an account is at or below another
-    template <class Levels> waiter* wake(const Levels& levels) noexcept {
+    // Chooses the waiters that may try now; signal() them without the lock. `would_fit(waiter&, bytes of others)`:
+    // whether the request would fit, or can never; else `at` says what refuses.
+    template <class Fits> waiter* wake(Fits would_fit) noexcept {
         std::size_t promised = 0;
         bool one_tries = false;
         each([&](const waiter& w) {
@@ -150,15 +152,15 @@ class wait_list {
         waiter* woken = nullptr;
         const waiter* due = nullptr; // later ones of its level wait for it
         each([&](waiter& w) {
-            if (w.trying || (due != nullptr && levels.is_below(w.by, due->at))) return;
-            const bool fits = levels.fits(w, promised);
+            if (w.trying || (due != nullptr && w.by->is_below(*due->at))) return;
+            const bool fits = would_fit(w, promised);
             if ((fits || (w.announced && !one_tries)) && (w.judged == nullptr || may_try(*w.judged))) {
                 promised = sum_or_max(promised, w.needs());
                 woken = set_trying(w, woken);
                 one_tries = true;
                 if (!fits) return;
                 for (waiter* before = first(); before != &w; before = before->next)
-                    if (!before->trying && before->bypasses < most_bypasses && levels.is_below(w.by, before->at))
+                    if (!before->trying && before->bypasses < most_bypasses && w.by->is_below(*before->at))
                         if (++before->bypasses == most_bypasses && due == nullptr) due = before;
             } else if (due == nullptr && w.bypasses >= most_bypasses) {
                 due = &w;
@@ -172,11 +174,11 @@ class wait_list {
     }
     // Unused memory of `at` is announced to those that wait for it, or will when their try has ended. A wake() follows.
     // `from`: a waiter that returns it.
-    template <class Levels> void announce(const void* at, const Levels& levels, const waiter* from = nullptr) noexcept {
+    void announce(const tree_node& at, const waiter* from = nullptr) noexcept {
         each([&](waiter& w) {
             if (&w == from) return;
             const bool missed_it = from == nullptr || w.slept >= from->began;
-            w.announced = w.announced || w.trying || (missed_it && levels.is_below(at, w.at));
+            w.announced = w.announced || w.trying || (missed_it && at.is_below(*w.at));
         });
     }
     // Bytes were refunded, so an arena may have pages again.

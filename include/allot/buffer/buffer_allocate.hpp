@@ -72,7 +72,7 @@ ALLOT_NOINLINE inline memory_block take_or_reclaim(const block_source& from, acc
     return m;
 }
 ALLOT_COLD inline void undo_take(const block_source& from, memory_block m, const charge_status& refused) noexcept {
-    const undoing mine{refused.at};
+    const undoing mine{refuser_in(refused)};
     from.give(m);
 }
 // Asks the account whether it may be charged a block of that size. Called before a large block is taken, so that a

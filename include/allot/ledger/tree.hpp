@@ -102,8 +102,8 @@ class tree_ledger {
 
     allot::account& account() const noexcept { return account_; }
     // What the account adds to the ladder of the object's requests. `most_cost`: of the reclaimers that are called.
-    allot::account::steps steps(std::uint32_t most_cost) const noexcept {
-        return allot::account::steps{account_, most_cost, &idle_};
+    detail::account_steps steps(std::uint32_t most_cost) const noexcept {
+        return detail::account_steps{account_.node(), most_cost, &idle_};
     }
     // Pages or slots of the object have become unused: requests that wait may ask for them.
     void notify_unused() const noexcept { account_.notify_unused(); }
@@ -137,7 +137,7 @@ class tree_ledger {
         bool reclaim(const shortage& s) noexcept override { return of->return_idle(s.missing(), s.waits) != 0; }
         void settle_waits() noexcept override {
             const detail::lock_guard alone(settling);
-            const bool now = at.is_waited_for();
+            const bool now = detail::is_waited_for(at.node());
             if (now != std::exchange(shut, now)) of->set_shut(now);
         }
         const allot::account& at;

@@ -28,7 +28,7 @@ BUGS = {
         law=2),
     "account_keeps_room_beyond_its_limit": bug(
         "unit/account/account.cpp",
-        "if (totals().total() > bytes) scope.tree.recall_credit(*this);",
+        "if (a.totals().total() > bytes) scope.tree.recall_credit(a);",
         "",
         law=1),
     "account_refund_not_noted": bug(

@@ -16,13 +16,13 @@ BUGS = {
         law=5),
     "deferred_refund_looks_for_no_waiter": bug(
         "model/relacy_accounts.cpp",
-        "tree().lock.lock(); const locked settles(*this, detail::adopt_lock, bytes, false);",
+        "a.tree().lock.lock(); const locked_tree settles(a, adopt_lock, bytes, false);",
         "",
         law=4),
     "deferred_refund_looks_unfenced": bug(
         "model/relacy_accounts.cpp",
-        "tree().lock.add_deferred(*this); full_fence();",
-        "tree().lock.add_deferred(*this);",
+        "a.tree().lock.add_deferred(a); full_fence();",
+        "a.tree().lock.add_deferred(a);",
         law=4),
     "waiter_announced_unfenced": bug(
         "model/relacy_accounts.cpp",
@@ -46,7 +46,7 @@ BUGS = {
         law=4),
     "wake_up_comes_to_a_later_request": bug(
         "model/relacy_tasks.cpp",
-        "while (tries_ && (signals & detail::waiter::try_again) == 0) signals |= spot().wait_until(sys::parking::never);",
+        "while (tries_ && (signals & waiter::try_again) == 0) signals |= spot().wait_until(sys::parking::never);",
         "",
         law=4),
     "woken_one_ends_and_wakes_nobody": bug(
@@ -56,8 +56,8 @@ BUGS = {
         law=4),
     "waiter_is_passed_by_for_ever": bug(
         "unit/reclaim/waiting.cpp",
-        "w.bypasses >= most_bypasses && levels.is_below(by, w.at)",
-        "w.bypasses > most_bypasses && levels.is_below(by, w.at)",
+        "w.bypasses >= most_bypasses && by.is_below(*w.at)",
+        "w.bypasses > most_bypasses && by.is_below(*w.at)",
         law=4),
     "row_is_released_into_a_shared_cache_beside_a_waiter": bug(
         "unit/reclaim/waiting_products.cpp",
@@ -66,7 +66,7 @@ BUGS = {
         law=4),
     "closed_account_wakes_no_buffer": bug(
         "unit/reclaim/waiting_products.cpp",
-        "n.close_credit(); }); tree().announce_end();",
+        "n.close_credit(); }); a.tree().announce_end();",
         "n.close_credit(); });",
         law=4),
     "filled_cache_keeps_slots_though_it_is_shut": bug(
@@ -81,7 +81,7 @@ BUGS = {
         law=4),
     "one_that_waits_in_a_call": bug(
         "unit/reclaim/waiting.cpp",
-        "!detail::user_call::is_inside_any() && by.is_open()",
+        "!user_call::is_inside_any() && by.is_open()",
         "by.is_open()",
         law=5),
     "cancelled_wait_goes_on": bug(
@@ -101,7 +101,7 @@ BUGS = {
         law=5),
     "each_thread_sweeps": bug(
         "unit/account/reclaimers.cpp",
-        "if (waited) return detail::climbed::served;",
+        "if (waited) return climbed::served;",
         "",
         law=5),
 }

@@ -9,7 +9,9 @@
 #include <allot/row_manager.hpp>
 
 #include <cstddef>
+#include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace allot::literals;
@@ -138,4 +140,50 @@ TEST_CASE("one refused request for a row is charged this often", "[ladder][accou
     // Once more after a reclaimer that freed too little; not after one that freed nothing. Enough: no refusal more.
     CHECK(charges_of_a_refusal<shared_rows>(4_KiB) == 3);
     CHECK(charges_of_a_refusal<shared_rows>(64_KiB) == 2);
+}
+
+namespace {
+
+// Hands what is charged below to the account above it, so that the level above stays as full as it was.
+struct hands_up final : allot::reclaimer {
+    hands_up(allot::account& a, allot::account* to) : reclaimer("hands up"), from(a), above(to) { from.add(*this); }
+    ~hands_up() { from.remove(*this); }
+    bool reclaim(const allot::shortage&) noexcept override {
+        if (std::exchange(done, true)) return false;
+        if (above != nullptr) allot::account::transfer(from, *above, 10);
+        else from.refund(10);
+        return true;
+    }
+    allot::account& from;
+    allot::account* above;
+    bool done = false;
+};
+// A request at the end of a chain of accounts, each of which is full and is helped by one reclaimer.
+bool granted_below(std::size_t levels) {
+    allot::account root{allot::name{"root"}};
+    std::deque<allot::account> chain, beside;
+    std::deque<hands_up> caches;
+    for (std::size_t i = 0; i != levels; ++i) {
+        chain.emplace_back(i == 0 ? root : chain.back(), allot::name{"level"}, allot::limit{10 * (levels - i)});
+        allot::account* const above = i == 0 ? nullptr : &beside.back();
+        beside.emplace_back(chain.back(), allot::name{"beside"});
+        caches.emplace_back(beside.back(), above);
+    }
+    for (allot::account& a : beside) REQUIRE(a.try_charge(10));
+    allot::account leaf{chain.back(), allot::name{"leaf"}};
+    const bool got = leaf.try_charge(10).charged();
+    if (got) leaf.refund(10);
+    caches.clear();
+    for (allot::account& a : beside) a.refund(a.used());
+    leaf.close();
+    while (!chain.empty()) beside.pop_back(), chain.pop_back();
+    return got;
+}
+
+} // namespace
+
+TEST_CASE("a request climbs through 16 levels that refuse it in turn, and ends at the next", "[ladder][accounts]") {
+    CHECK(granted_below(1));
+    CHECK(granted_below(16));
+    CHECK_FALSE(granted_below(17));
 }

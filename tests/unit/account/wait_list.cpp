@@ -1,6 +1,7 @@
-// The list of waiters alone: which of them try, in which order. No threads, no accounts.
+// The list of waiters alone: which of them try, in which order. No threads, one account.
 #include <support/catch.hpp>
 
+#include <allot/account/account.hpp>
 #include <allot/account/wait_list.hpp>
 
 #include <cstddef>
@@ -11,33 +12,34 @@ using allot::detail::waiter;
 
 namespace {
 
-struct levels {
-    std::size_t free = 0;
-    bool fits(waiter& w, std::size_t promised) const { return w.bytes + promised <= free; }
-    static bool is_below(const void* by, const void* at) { return at == nullptr || by == at; }
-};
-
 struct waiters {
+    allot::account level{allot::name{"level"}};
     wait_list list;
-    levels all;
+    std::size_t free = 0;
     waiter w[3];
 
     // Sleep, the first for many bytes.
     waiters() {
         for (waiter& one : w) {
             one.bytes = &one == w ? 100 : 10;
-            list.add(one);
+            add(one);
             list.sleep(one);
         }
+    }
+    void add(waiter& one) {
+        one.by = one.at = &level.node();
+        list.add(one);
+    }
+    waiter* choose() {
+        return list.wake([this](waiter& one, std::size_t promised) { return one.bytes + promised <= free; });
     }
     // Those that are woken, by number, the last one first; they begin to try.
     std::string wake() {
         std::string numbers;
-        for (const waiter* n = list.wake(all); n != nullptr; n = n->next_woken)
-            numbers += static_cast<char>('0' + (n - w));
+        for (const waiter* n = choose(); n != nullptr; n = n->next_woken) numbers += static_cast<char>('0' + (n - w));
         return numbers;
     }
-    void announce(const waiter* from = nullptr) { list.announce(this, all, from); }
+    void announce(const waiter* from = nullptr) { list.announce(level.node(), from); }
     std::string sleep(int n) { return list.sleep(w[n]), wake(); }
 };
 
@@ -68,7 +70,7 @@ TEST_CASE("what is announced during a try is tried for behind it", "[reclaim][wa
 TEST_CASE("one that begins to wait tries for what was announced since", "[reclaim][waiting]") {
     waiters all;
     waiter late;
-    all.list.add(late);
+    all.add(late);
     all.announce();
     CHECK(all.wake().empty()); // one tries
     late.bytes = 10;
@@ -82,7 +84,7 @@ TEST_CASE("one that fits does not wait for a try that was announced", "[reclaim]
     waiters all;
     all.announce();
     CHECK(all.wake() == "0");
-    all.all.free = 120; // 100 of them are promised
+    all.free = 120; // 100 of them are promised
     CHECK(all.wake() == "21");
 }
 
@@ -99,18 +101,18 @@ TEST_CASE("what a try gives back wakes neither itself nor those that slept meanw
 
 TEST_CASE("what a try gives back is tried for by one that tried meanwhile", "[reclaim][waiting]") {
     waiters all;
-    all.all.free = 10;
+    all.free = 10;
     CHECK(all.wake() == "1");
     waiter late;
     late.bytes = 50;
-    all.list.add(late);
+    all.add(late);
     all.list.sleep(late);
     CHECK(all.wake().empty());
     all.announce(&all.w[1]);
-    CHECK(all.list.wake(all.all) == nullptr); // one tries
-    all.all.free = 0;
+    CHECK(all.choose() == nullptr); // one tries
+    all.free = 0;
     all.list.sleep(all.w[1]);
-    CHECK(all.list.wake(all.all) == &late);
+    CHECK(all.choose() == &late);
     all.list.sleep(late);
     CHECK(all.wake().empty());
 }

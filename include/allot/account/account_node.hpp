@@ -1,0 +1,104 @@
+// One account of a tree, behind its face (account.hpp): its numbers and place, its life, its items and its log. The
+// parts that charge, transfer, wait, open and close work on it: each is a header of functions.
+//
+// Invariant: `face` outlives it. Cost: 560 bytes. Threads: see each member; those of tree_node as it says.
+#pragma once
+
+#include <allot/account/account_arguments.hpp>
+#include <allot/account/account_item.hpp>
+#include <allot/account/account_lifetime.hpp>
+#include <allot/account/account_log.hpp>
+#include <allot/account/account_status.hpp>
+#include <allot/account/account_tree.hpp>
+#include <allot/account/tree_node.hpp>
+#include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sys/mutex.hpp>
+
+#include <atomic>
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+
+class account;
+
+namespace detail {
+
+struct alignas(64) account_node final : tree_node {
+    account_node(account& a, account_node* above, const account_arguments& requested) noexcept
+        : tree_node(requested.name, above != nullptr ? above->tree() : own_tree, above, requested.limit,
+                    requested.grace, requested.has_valid_step() ? requested.step : 0),
+          leaks(requested.leaks), face(a) {}
+
+    static account_node& of(tree_node& n) noexcept { return static_cast<account_node&>(n); }
+    static const account_node& of(const tree_node& n) noexcept { return static_cast<const account_node&>(n); }
+
+    // Any thread.
+    account_node& root() const noexcept { return tree().root(); }
+    sys::mutex& shape() const noexcept { return tree().shape; }
+    bool is_open() const noexcept { return life.accepts_charges(); }
+    account_log* log() const noexcept { return log_at.load(std::memory_order_acquire); }
+    // Requires the lock.
+    account_node* above() const noexcept { return static_cast<account_node*>(parent()); }
+    bool may_take_credit() const noexcept {
+        return credit().has_step() && is_open() && log() == nullptr && tree().peak_copy == nullptr &&
+               tree().waiters.empty() && !tree().has_injectors() && may_hold_credit();
+    }
+
+    // A status that names this account as what refused.
+    charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,
+                         std::size_t limit) const noexcept {
+        return {outcome, refuser::account, &face, requested, used, limit, name()};
+    }
+    charge_status refused(charge_outcome why, std::size_t requested) const noexcept {
+        return status(why, requested, used(), totals().limit());
+    }
+    static charge_status status_of(const limit_check& found, std::size_t requested) noexcept {
+        if (found.fitted()) return {};
+        return of(*found.at).status(found.outcome, requested, found.used, found.limit);
+    }
+
+    account_lifetime life;
+    std::atomic<account_log*> log_at{nullptr};
+    account_items items; // requires the tree's mutex
+    charge_status refusal;
+    leak_sink leaks;
+    account& face;
+    std::size_t promised = 0;                 // by reservations; requires the lock
+    alignas(64) account_tree own_tree{*this}; // of a root
+};
+
+// The node of an account.
+inline account_node& node_of(account& a) noexcept; // account.hpp
+inline const account_node& node_of(const account& a) noexcept;
+
+// Ends what a hold of the lock has begun, and unlocks: wakes requests, ends drained accounts. account_waiting.hpp
+void act_and_unlock(const account_node& by, bool ends, std::size_t refunds) noexcept;
+
+// Holds the tree's lock. Accounts that drained meanwhile are ended after the unlock; with ends = false, which a caller
+// that may hold the tree's mutex passes, by the next holder. Requests that wait are woken if they may fit now.
+class locked_tree {
+  public:
+    explicit locked_tree(const account_node& a, bool ends = true) noexcept : tree(a.tree()), by_(a), ends_(ends) {
+        tree.lock.lock();
+    }
+    locked_tree(const account_node& a, adopt_lock_t, std::size_t refunds, bool ends = true) noexcept
+        : tree(a.tree()), by_(a), ends_(ends), refunds_(refunds) {}
+    locked_tree(const locked_tree&) = delete;
+    locked_tree& operator=(const locked_tree&) = delete;
+    ALLOT_ALWAYS_INLINE ~locked_tree() {
+        if (ALLOT_UNLIKELY(tree.acts_at_unlock)) act_and_unlock(by_, ends_, refunds_);
+        else tree.lock.unlock();
+    }
+
+    account_tree& tree;
+
+  private:
+    const account_node& by_;
+    const bool ends_ = true;
+    const std::size_t refunds_ = 0;
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

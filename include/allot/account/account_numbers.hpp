@@ -1,0 +1,73 @@
+// The statistics of an account, the check of its invariants, and the copy of a tree at its peak.
+//
+// Cost: a visit of each item, or of each account below. Threads: as each function says.
+#pragma once
+
+#include <allot/account/account_node.hpp>
+#include <allot/account/account_peak.hpp>
+#include <allot/account/open_counts.hpp>
+#include <allot/sync/lock_guard.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+inline std::size_t used(const account_node& a) noexcept {
+    const locked_tree scope(a, false);
+    return a.used();
+}
+// Requires the lock.
+inline account_stats stats_locked(const account_node& a) noexcept {
+    account_stats f = a.stats();
+    f.buffers = a.life.counts().now(open_counts::buffers);
+    f.buffer_reservations = a.life.counts().now(open_counts::buffer_reservations);
+    f.waiting = a.tree().waiters.sleeping_below(a);
+    return f;
+}
+template <class Visit> void each_item(const account_node& a, Visit visit) {
+    for (const account_item* i = a.items.first(); i != nullptr; i = a.items.after(*i)) visit(*i);
+}
+// With what its items report. Requires the mutex.
+inline account_stats stats_with_items(const account_node& a) noexcept {
+    std::size_t committed = 0, resident = 0;
+    each_item(a, [&](const account_item& i) {
+        const item_stats its = i.stats();
+        committed += its.committed;
+        resident += its.resident;
+    });
+    const locked_tree scope(a, false);
+    account_stats f = stats_locked(a);
+    f.committed = committed;
+    f.resident = resident;
+    return f;
+}
+inline bool verify(const account_node& top) noexcept {
+    const lock_guard whole(top.shape());
+    const locked_tree scope(top, false);
+    bool ok = top.valid();
+    top.walk([&](const tree_node& n) {
+        const account_node& a = account_node::of(n);
+        const bool no_credit = !a.credit().word().open();
+        ok = ok && a.items.valid() && (a.log() == nullptr || no_credit) && (a.is_open() || no_credit);
+        ok = ok && (&a == &top || a.above()->is_open() || !a.is_open());
+    });
+    return ok;
+}
+// Copies the tree if its root has a new peak. Requires the lock, and that the holder has finished its changes.
+inline void copy_peak(const account_node& root, account_peak& to) noexcept {
+    if (root.totals().confirmed() <= to.used()) return;
+    to.begin(root.totals().confirmed());
+    root.walk([&](const tree_node& n) {
+        account_stats f = stats_locked(account_node::of(n));
+        f.used = n.totals().confirmed();
+        f.subtree_charge = n.totals().confirmed_subtree_charge();
+        f.own = n.confirmed_own();
+        f.credit = 0; // no leaf takes credit
+        f.peak = f.peak > f.used ? f.peak : f.used;
+        to.add(f);
+    });
+}
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
