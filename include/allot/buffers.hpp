@@ -2,18 +2,19 @@
 //
 // The path of each call, one line per step, indented below its caller:
 //
-//   buffer_memory::allocate(account, bytes)        buffer_allocate.hpp; raises out_of_memory
+//   buffer_memory::allocate(account, bytes)        buffer_memory.hpp; raises out_of_memory
 //     try_allocate                                 the same; returns the empty buffer and why
-//       account::fits, try_hold, cancel            from 64 KiB on: asks the account before the source
-//       buffer_memory::take                        the source: row manager, chunk arena, on_stream, heap_memory
+//       new_view                                   buffer_allocate.hpp
+//       try_limits: account::try_hold, cancel      from 64 KiB on: asks the account before the source
+//       block_source::take_cached, take_slow       the source: row manager, chunk arena, on_stream, heap_memory
 //       account::try_charge                        charges the whole block; refused: the source gets it back
-//       buffer::over                               makes the block's record and its first ledger
+//       view_of                                    makes the block's record and its first ledger
 //         buffer_records::take                     104 bytes of host memory, from a free list per thread
-//   buffer_reservation::add, allocate              account::try_charge per size, then take and over, once
+//   buffer_reservation::add, allocate              account::try_charge per size, then view_for_charge, once
 //   buffer::slice                                  one atomic addition to the ledger's count of views
-//   buffer::retain(account)                        buffer_transfer.hpp
+//   buffer::retain(account)                        buffer.hpp, buffer_transfer.hpp
 //     retain_for                                   a view in the account's ledger, or a new ledger; block's lock
-//   buffer::transfer(account)
+//   buffer::transfer(account)                      the same
 //     relabel                                      if the ledger has this view only: it becomes that of the account
 //     retain, transfer_charge                      else: a view in a second ledger, then the charge moves
 //       begin_move, account::transfer, end_move    without the block's lock, since listeners are called
@@ -23,7 +24,7 @@
 //         next_charged                             the account that is charged next; begin_move, end_move as above
 //         end_block                                after the last ledger
 //           buffer_records::give                   the record
-//           buffer_memory::give, foreign_release   the memory is free first
+//           block_source::give, foreign_release    the memory is free first
 //           account::refund                        then the account
 #pragma once
 

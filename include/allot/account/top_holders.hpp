@@ -9,8 +9,8 @@
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
+#include <allot/core/top_n.hpp>
 
-#include <array>
 #include <cstddef>
 
 namespace allot::inline ALLOT_ABI {
@@ -20,29 +20,23 @@ class top_holders {
   public:
     void add(const account_stats& f) noexcept {
         if (f.own == 0 && f.reservation == 0 && f.credit == 0) return;
-        ++all_;
-        std::size_t at = n_ < kept_.size() ? n_++ : kept_.size();
-        const std::size_t bytes = weight(f);
-        for (; at > 0 && weight(kept_[at - 1].stats) < bytes; --at)
-            if (at < kept_.size()) kept_[at] = kept_[at - 1];
-        if (at == kept_.size()) return;
-        kept_[at].stats = f;
-        text_writer{kept_[at].name}.put(f.name);
+        entry e{f, ""};
+        text_writer{e.name}.put(f.name);
+        kept_.add(e, [](const entry& of) { return weight(of.stats); });
     }
     void write(text_writer& out) const noexcept {
-        for (std::size_t i = 0; i != n_; ++i) {
-            const account_stats& f = kept_[i].stats;
-            out.put("    ").put(static_cast<const char*>(kept_[i].name)).put(": ").bytes(f.own).put(" charged");
+        for (const entry& e : kept_) {
+            const account_stats& f = e.stats;
+            out.put("    ").put(static_cast<const char*>(e.name)).put(": ").bytes(f.own).put(" charged");
             if (f.credit != 0) out.put(", ").bytes(f.credit).put(" credit");
             if (f.reservation != 0) out.put(", ").bytes(f.reservation).put(" reserved");
             out.put(", peak ").bytes(f.peak);
             if (f.limit != SIZE_MAX) out.put(", limit ").bytes(f.limit);
             out.newline();
         }
-        if (all_ > n_) out.put("    and ").number(all_ - n_).put(" more accounts").newline();
+        kept_.write_others(out, "accounts");
     }
-    std::size_t size() const noexcept { return n_; }
-    const account_stats& operator[](std::size_t i) const noexcept { return kept_[i].stats; }
+    bool empty() const noexcept { return kept_.empty(); }
 
   private:
     // Bytes that become free when the account ends: its own charges, or its reservation if that is larger.
@@ -54,8 +48,7 @@ class top_holders {
         account_stats stats;
         char name[48];
     };
-    std::array<entry, 8> kept_{};
-    std::size_t n_ = 0, all_ = 0;
+    detail::top_n<entry, 8> kept_;
 };
 
 namespace detail {
@@ -79,7 +72,7 @@ inline bool write_holders(text_writer& out, const account& root, const account* 
     if (whole.limit == SIZE_MAX) out.put("no limit");
     else out.bytes(whole.limit);
     out.put(", peak ").bytes(whole.peak);
-    out.put(top.size() != 0 ? "; largest holders:" : "; no account holds bytes").newline();
+    out.put(top.empty() ? "; no account holds bytes" : "; largest holders:").newline();
     top.write(out);
     return true;
 }

@@ -12,14 +12,16 @@
 // Source: Drill's DrillBuf, 2014; Netty's ByteBuf, where an extra release ends the memory of siblings: here a view is an
 // object that is released once.
 //
-// Use: docs/buffers.md. Parts: buffer_block.hpp (blocks and ledgers), buffer_allocate.hpp, buffer_transfer.hpp. The
-// path of each call: buffers.hpp.
+// Use: docs/buffers.md. The state behind it: buffer_block.hpp. The path of each call: buffers.hpp.
 #pragma once
 
+#include <allot/buffer/buffer_allocate.hpp>
 #include <allot/buffer/buffer_block.hpp>
+#include <allot/buffer/buffer_transfer.hpp>
 #include <allot/buffer/little_endian.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
+#include <allot/sync/lock_guard.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -39,45 +41,47 @@ class buffer {
   public:
     /// Makes the empty buffer: no memory, no charge. Its queries return null, 0 or false.
     buffer() noexcept = default;
-    buffer(buffer&& other) noexcept
-        : ledger_(std::exchange(other.ledger_, nullptr)), data_(std::exchange(other.data_, nullptr)),
-          size_(std::exchange(other.size_, 0)) {}
+    buffer(buffer&& other) noexcept : view_(std::exchange(other.view_, {})) {}
     buffer& operator=(buffer&& other) noexcept {
         buffer{std::move(other)}.swap(*this);
         return *this;
     }
     ~buffer() {
-        if (ledger_ != nullptr) detail::release_view(*ledger_);
+        if (view_.ledger != nullptr) detail::release_view(*view_.ledger);
     }
-    void swap(buffer& other) noexcept {
-        std::swap(ledger_, other.ledger_);
-        std::swap(data_, other.data_);
-        std::swap(size_, other.size_);
-    }
+    void swap(buffer& other) noexcept { std::swap(view_, other.view_); }
 
     /// Makes the caller's memory a block, whose bytes are charged to the account. `release` is called once, when the
     /// last view is released. host_access: whether the host may read and write the memory.
     /// Returns: the empty buffer, and never calls `release`, for 0 bytes, if the account refuses or is closed, or if the
     /// host has no memory for the record (`why` is no_memory then).
     static buffer of_foreign(account& by, void* address, std::size_t bytes, foreign_release release,
-                             void* context = nullptr, bool host_access = true, charge_status* why = nullptr) noexcept;
+                             void* context = nullptr, bool host_access = true, charge_status* why = nullptr) noexcept {
+        return buffer{
+            detail::foreign_view(by, {static_cast<std::byte*>(address), bytes}, {release, context}, host_access, why)};
+    }
 
     // ---- views ----------------------------------------------------------------------------------------------
 
     /// Makes another view of the same account.
     /// Returns: the empty buffer for 0 bytes, and beyond the end, which is reported as misuse.
     ALLOT_ALWAYS_INLINE buffer slice(std::size_t offset, std::size_t bytes) const noexcept {
-        if (ALLOT_UNLIKELY(bytes > size_ || offset > size_ - bytes)) return outside(offset);
+        if (ALLOT_UNLIKELY(bytes > view_.size || offset > view_.size - bytes)) return outside(offset);
         if (bytes == 0) return {};
-        if constexpr (ALLOT_CHECKED != 0) ledger_->check_views();
-        ledger_->views.fetch_add(1, std::memory_order_relaxed);
-        return {ledger_, data_ + offset, bytes};
+        if constexpr (ALLOT_CHECKED != 0) view_.ledger->check_views();
+        view_.ledger->views.fetch_add(1, std::memory_order_relaxed);
+        return buffer{{view_.ledger, view_.data + offset, bytes}};
     }
-    buffer slice() const noexcept { return slice(0, size_); }
+    buffer slice() const noexcept { return slice(0, view_.size); }
     /// Makes a view of the same bytes for another account of the same tree. The charge stays.
     /// Returns: the empty buffer if that account is closed, is of another tree (reported as misuse), or the host has no
     /// memory for its ledger.
-    buffer retain(account& by) const noexcept;
+    buffer retain(account& by) const noexcept {
+        if (view_.ledger == nullptr) return {};
+        if (&by == view_.ledger->by) return slice();
+        detail::buffer_ledger* const its = detail::retained_by(view_, by);
+        return its != nullptr ? buffer{{its, view_.data, view_.size}} : buffer{};
+    }
     /// As retain(); if this view's account is charged, `to` is charged instead, even beyond limits. The && overload
     /// gives this view up. It needs no memory if the view is the block's only one, or its account's only one while
     /// another account is charged.
@@ -94,25 +98,31 @@ class buffer {
 
     // ---- bytes ----------------------------------------------------------------------------------------------
 
-    std::byte* data() const noexcept { return data_; }
-    std::size_t size() const noexcept { return size_; }
-    bool empty() const noexcept { return size_ == 0; }
-    explicit operator bool() const noexcept { return ledger_ != nullptr; }
-    std::span<std::byte> bytes() const noexcept { return touches(0, size_), std::span<std::byte>{data_, size_}; }
+    std::byte* data() const noexcept { return view_.data; }
+    std::size_t size() const noexcept { return view_.size; }
+    bool empty() const noexcept { return view_.size == 0; }
+    explicit operator bool() const noexcept { return view_.ledger != nullptr; }
+    std::span<std::byte> bytes() const noexcept {
+        return touches(0, view_.size), std::span<std::byte>{view_.data, view_.size};
+    }
 
     /// Read and write numbers as little-endian bytes, at any offset.
     /// Requires: the bytes lie inside the view, and the host may access them. Checked builds report a violation.
     template <plain_number T> ALLOT_ALWAYS_INLINE T get(std::size_t offset) const noexcept {
         touches(offset, sizeof(T));
-        return detail::load_little<T>(data_ + offset);
+        return detail::load_little<T>(view_.data + offset);
     }
     template <plain_number T> ALLOT_ALWAYS_INLINE void set(std::size_t offset, T value) const noexcept {
         touches(offset, sizeof(T));
-        detail::store_little<T>(data_ + offset, value);
+        detail::store_little<T>(view_.data + offset, value);
     }
 
     /// Bytes from this view's start that it could use: to the end of the block if it has no other view, else size().
-    std::size_t capacity() const noexcept;
+    std::size_t capacity() const noexcept {
+        if (view_.ledger == nullptr || is_shared()) return view_.size;
+        const memory_block& m = view_.ledger->block->memory;
+        return m.bytes - static_cast<std::size_t>(view_.data - m.address);
+    }
     /// Makes the view at least this long: in place within capacity(), else in a new block of the same memory, charged
     /// to this view's account. Contents are not copied to a new block.
     /// Returns: false, with no effect, if the account or the memory refuses, or the view is foreign or empty.
@@ -121,61 +131,56 @@ class buffer {
     // ---- accounts -------------------------------------------------------------------------------------------
 
     /// The account of this view; null for the empty buffer.
-    account* holder() const noexcept { return ledger_ != nullptr ? ledger_->by : nullptr; }
+    account* holder() const noexcept { return view_.ledger != nullptr ? view_.ledger->by : nullptr; }
     /// The account that is charged for the block now.
-    account* charged() const noexcept;
+    account* charged() const noexcept {
+        if (view_.ledger == nullptr) return nullptr;
+        const detail::lock_guard hold(view_.ledger->block->lock);
+        return view_.ledger->block->charged;
+    }
     /// Bytes of the block.
-    std::size_t block_bytes() const noexcept { return ledger_ != nullptr ? ledger_->block->memory.bytes : 0; }
+    std::size_t block_bytes() const noexcept { return view_.ledger != nullptr ? view_.ledger->block->memory.bytes : 0; }
     /// Bytes of the block that this view's account is charged: all or 0.
     std::size_t charged_bytes() const noexcept {
-        return ledger_ != nullptr && charged() == ledger_->by ? block_bytes() : 0;
+        return view_.ledger != nullptr && charged() == view_.ledger->by ? block_bytes() : 0;
     }
     /// Whether the block has another view.
-    bool is_shared() const noexcept;
-    bool host_access() const noexcept { return ledger_ == nullptr || ledger_->block->host_access; }
+    bool is_shared() const noexcept { return view_.ledger != nullptr && detail::has_other_view(*view_.ledger); }
+    bool host_access() const noexcept { return view_.ledger == nullptr || view_.ledger->block->host_access; }
     /// Records the block's events (retain, transfer, end) from now on; null ends it. Requires: the log outlives the
     /// block.
     void set_log(account_log* log) const noexcept {
-        if (ledger_ != nullptr) ledger_->block->log.store(log, std::memory_order_release);
+        if (view_.ledger != nullptr) view_.ledger->block->log.store(log, std::memory_order_release);
     }
     /// Checks the block's ledgers. For tests.
-    bool valid() const noexcept;
+    bool valid() const noexcept { return detail::is_valid(view_); }
 
   private:
     friend class buffer_memory;
-    friend class buffer_reservation;
     friend struct detail::vector_parts;
-    buffer(detail::buffer_ledger* ledger, std::byte* data, std::size_t size) noexcept
-        : ledger_(ledger), data_(data), size_(size) {}
-    // Makes a block of memory that is allocated and charged. Empty, with no effect: the host has no memory for its
-    // record.
-    static buffer over(const memory_block& m, std::size_t bytes, account& by, const detail::buffer_source& from,
-                       bool foreign, bool host) noexcept;
+    explicit buffer(const detail::raw_view& view) noexcept : view_(view) {}
 
     ALLOT_COLD buffer outside(std::size_t offset) const noexcept {
-        report_misuse({.kind = misuse::out_of_bounds,
-                       .heap = ledger_ != nullptr ? ledger_->by->name() : "",
-                       .address = reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(data_) + offset)});
+        report_misuse(
+            {.kind = misuse::out_of_bounds,
+             .heap = view_.ledger != nullptr ? view_.ledger->by->name() : "",
+             .address = reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(view_.data) + offset)});
         return {};
     }
     ALLOT_ALWAYS_INLINE void touches([[maybe_unused]] std::size_t offset,
                                      [[maybe_unused]] std::size_t bytes) const noexcept {
         if constexpr (ALLOT_CHECKED != 0) {
-            if (bytes > size_ || offset > size_ - bytes) static_cast<void>(outside(offset));
+            if (bytes > view_.size || offset > view_.size - bytes) static_cast<void>(outside(offset));
             else if (!host_access())
-                report_misuse({.kind = misuse::no_host_access, .heap = ledger_->by->name(), .address = data_ + offset});
+                report_misuse(
+                    {.kind = misuse::no_host_access, .heap = view_.ledger->by->name(), .address = view_.data + offset});
         }
     }
-    bool can_receive(const account& a) const noexcept;
     // transfer() and try_transfer(): with a second view, and giving this one up.
     transfer_result share_and_move(account& to, detail::move_mode how) const noexcept;
     transfer_result give_and_move(account& to, detail::move_mode how) noexcept;
-    // Why retain() returned no view.
-    charge_status why_not_retained(const account& to) const noexcept;
 
-    detail::buffer_ledger* ledger_ = nullptr;
-    std::byte* data_ = nullptr;
-    std::size_t size_ = 0;
+    detail::raw_view view_;
 };
 
 /// The result of a transfer: the receiver's view, and the status of the charge. fitted() is false if a limit is
@@ -187,7 +192,51 @@ struct transfer_result {
     bool fitted() const noexcept { return status.fitted(); }
 };
 
-} // namespace allot::inline ALLOT_ABI
+inline transfer_result buffer::share_and_move(account& to, detail::move_mode how) const noexcept {
+    buffer theirs = retain(to);
+    if (!theirs) return {buffer{}, detail::why_not_retained(view_, to)};
+    const charge_status s = detail::transfer_charge(*view_.ledger, to, how);
+    const bool keeps_view = how == detail::move_mode::checked ? s.charged() : s.outcome != charge_outcome::closed;
+    return {ALLOT_LIKELY(keeps_view) ? std::move(theirs) : buffer{}, s};
+}
+inline transfer_result buffer::give_and_move(account& to, detail::move_mode how) noexcept {
+    if (view_.ledger != nullptr && &to != view_.ledger->by && detail::can_receive(view_, to)) {
+        charge_status s;
+        if (detail::relabel(*view_.ledger, to, how, s)) return {s.charged() ? std::move(*this) : buffer{}, s};
+    }
+    transfer_result r = share_and_move(to, how);
+    if (r.view) release();
+    return r;
+}
+inline transfer_result buffer::transfer(account& to) const& noexcept {
+    return share_and_move(to, detail::move_mode::forced);
+}
+inline transfer_result buffer::transfer(account& to) && noexcept {
+    return give_and_move(to, detail::move_mode::forced);
+}
+inline transfer_result buffer::try_transfer(account& to) const& noexcept {
+    return share_and_move(to, detail::move_mode::checked);
+}
+inline transfer_result buffer::try_transfer(account& to) && noexcept {
+    return give_and_move(to, detail::move_mode::checked);
+}
+inline bool buffer::reallocate_if_needed(std::size_t bytes, charge_status* why) noexcept {
+    if (why != nullptr) *why = {};
+    if (bytes <= view_.size) return true;
+    const auto misused = [&] {
+        if (why != nullptr) *why = {.outcome = charge_outcome::misused, .requested = bytes};
+        return false;
+    };
+    if (view_.ledger == nullptr) return misused(); // the empty buffer
+    if (bytes <= capacity()) {
+        view_.size = bytes;
+        return true;
+    }
+    if (view_.ledger->block->is_foreign) return misused();
+    buffer fresh{detail::new_view(view_.ledger->block->source.memory, *view_.ledger->by, bytes, why)};
+    if (!fresh) return false;
+    swap(fresh);
+    return true;
+}
 
-#include <allot/buffer/buffer_allocate.hpp>
-#include <allot/buffer/buffer_transfer.hpp>
+} // namespace allot::inline ALLOT_ABI

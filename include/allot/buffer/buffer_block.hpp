@@ -21,7 +21,7 @@
 #pragma once
 
 #include <allot/account/account.hpp>
-#include <allot/buffer/buffer_memory.hpp>
+#include <allot/buffer/block_source.hpp>
 #include <allot/buffer/buffer_records.hpp>
 #include <allot/config.hpp>
 #include <allot/sync/lock_guard.hpp>
@@ -72,9 +72,9 @@ struct foreign_memory {
     void* context;
 };
 union buffer_source {
-    buffer_source(const buffer_memory& m) noexcept : memory(m) {}
+    buffer_source(const block_source& m) noexcept : memory(m) {}
     buffer_source(const foreign_memory& f) noexcept : foreign(f) {}
-    buffer_memory memory;
+    block_source memory;
     foreign_memory foreign;
 };
 
@@ -148,6 +148,13 @@ struct buffer_block {
 static_assert(sizeof(buffer_block) == buffer_record &&
               std::is_trivially_destructible_v<buffer_block>); // its record is freed without a destructor
 
+// What a view consists of: one counted view of the ledger, and bytes of its block. All null: the empty view.
+struct raw_view {
+    buffer_ledger* ledger = nullptr;
+    std::byte* data = nullptr;
+    std::size_t size = 0;
+};
+
 inline void unlock_and_relock(buffer_block& b) noexcept {
     b.lock.unlock();
     yield();
@@ -177,51 +184,10 @@ inline void end_move(buffer_block& b, account& from, const charge_status& s) noe
     if (!s.charged()) b.charged = &from;
     b.mover.store(0, std::memory_order_release);
 }
-// Enter with b.lock held; returns unlocked. A move that succeeded ends without the lock: others wait only for `mover`.
-inline charge_status move_charge(buffer_block& b, account& from, account& to, move_mode how) noexcept {
-    const charge_status s = begin_move(b, from, to, how);
-    if (ALLOT_LIKELY(s.charged())) end_move(b, from, s);
-    else {
-        const detail::lock_guard hold(b.lock);
-        end_move(b, from, s);
-    }
-    return s;
-}
-
 constexpr charge_status no_memory(std::size_t bytes) noexcept {
     return {.outcome = charge_outcome::no_memory, .requested = bytes};
 }
 
-// Adds a view for the account. Returns its ledger; null if the account is closing or the host has no memory.
-ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) noexcept {
-    {
-        const detail::lock_guard hold(b.lock);
-        if (buffer_ledger* const has = b.view_of(by)) return has;
-    }
-    auto* const fresh = new (std::nothrow) buffer_ledger{.by = &by, .block = &b};
-    if (fresh == nullptr) return nullptr;
-    if (!by.count_if_open(counted::buffers))
-        return delete fresh, nullptr; // before another thread can release a view of it
-    b.lock.lock();
-    buffer_ledger* const has = b.view_of(by);
-    if (has == nullptr) b.append(*fresh);
-    b.lock.unlock();
-    if (has != nullptr) return by.count(counted::buffers, -1), delete fresh, has;
-    b.note("retain", by);
-    return fresh;
-}
-
-// Charges `to`, if the ledger's account is charged. Requires a view of `to` that stays.
-inline charge_status transfer_charge(buffer_ledger& from, account& to, move_mode how) noexcept {
-    buffer_block& b = *from.block;
-    b.lock.lock();
-    while (b.charged == from.by && b.is_moved_by_another_thread()) unlock_and_relock(b);
-    const bool has_it = b.charged == from.by && from.by != &to, in_a_call = b.is_moving();
-    if (has_it && !in_a_call) return move_charge(b, *from.by, to, how);
-    b.lock.unlock();
-    if (!has_it) return {};
-    return to.status(charge_outcome::misused, b.memory.bytes, 0, 0); // inside a call about this block's charge
-}
 // Frees the block, then refunds the charged account.
 ALLOT_ALWAYS_INLINE void end_block(buffer_block& b) noexcept {
     account& charged = *b.charged;
@@ -283,50 +249,26 @@ ALLOT_ALWAYS_INLINE void release_view(buffer_ledger& l) noexcept {
     else if (ALLOT_UNLIKELY(l.views.fetch_sub(1, std::memory_order_acq_rel) == 1)) end_ledger(l);
 }
 
-// Whether the ledger may become that of `to`: it has one view, `to` has none, and no other view can be added while the
-// charge moves. Requires b.lock.
-inline bool may_relabel(const buffer_block& b, const buffer_ledger& l, const account& to) noexcept {
-    if (l.views.load(std::memory_order_acquire) != 1 || b.is_moving()) return false;
-    if (b.charged == l.by && (b.ledgers != &l || l.next != nullptr)) return false;
-    for (const buffer_ledger* x = b.ledgers; x != nullptr; x = x->next)
-        if (x->by == &to && x->alive()) return false;
-    return true;
-}
-// As transfer_charge, without a second ledger: this ledger becomes that of `to`, unless the status says that `to` was
-// not charged. False: nothing has changed; use a second ledger. Requires that `to` counts this buffer.
-inline bool relabel_counted(buffer_ledger& l, account& to, move_mode how, charge_status& status) noexcept {
+// Whether the block has another view than the ledger's only one.
+inline bool has_other_view(const buffer_ledger& l) noexcept {
     buffer_block& b = *l.block;
-    account& from = *l.by;
-    b.lock.lock();
-    if (!may_relabel(b, l, to)) return b.lock.unlock(), false;
-    if (l.next != nullptr) b.remove(l), b.append(l);
-    l.by = &to;
-    l.skipped = false;
-    bool end_it = false; // a call about the move released this view
-    if (b.charged == &from) {
-        const bool forced = how == move_mode::forced;
-        status = begin_move(b, from, to, how, forced);
-        if (ALLOT_UNLIKELY(!status.charged())) { // refused, or `to` was closed meanwhile; no listener was called
-            const detail::lock_guard again(b.lock);
-            l.by = &from;
-            end_move(b, from, status);
-            return forced || !from.has_ended();
-        }
-        end_it = l.end_deferred;
-        end_move(b, from, status); // if a call added a view, another thread may end the block now
-    } else {
-        b.lock.unlock();
-    }
-    from.count(counted::buffers, -1); // may end `from` and call its listeners, so without the lock
-    if (ALLOT_UNLIKELY(end_it)) end_ledger(l);
-    return true;
+    const lock_guard hold(b.lock);
+    return b.ledgers->next != nullptr || l.views.load(std::memory_order_acquire) != 1;
 }
-// As relabel_counted; counts the buffer for `to`. False also if `to` is closing.
-inline bool relabel(buffer_ledger& l, account& to, move_mode how, charge_status& status) noexcept {
-    if (!to.count_if_open(counted::buffers)) return false;
-    const bool done = relabel_counted(l, to, how, status);
-    if (!done || ALLOT_UNLIKELY(!status.charged())) to.count(counted::buffers, -1);
-    return done;
+// For tests: whether the ledgers of the view's block are sound, and the view lies in the block.
+inline bool is_valid(const raw_view& v) noexcept {
+    if (v.ledger == nullptr) return v.data == nullptr && v.size == 0;
+    buffer_block& b = *v.ledger->block;
+    const lock_guard hold(b.lock);
+    bool listed = false;
+    for (const buffer_ledger* l = b.ledgers; l != nullptr; l = l->next) {
+        listed = listed || l == v.ledger;
+        if (l->block != &b) return false;
+        for (const buffer_ledger* x = l->next; x != nullptr; x = x->next)
+            if (x == l || (x->by == l->by && x->alive() && l->alive())) return false;
+    }
+    return listed && v.ledger->alive() && v.data >= b.memory.address &&
+           v.data + v.size <= b.memory.address + b.memory.bytes;
 }
 
 } // namespace detail

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <allot/buffer/buffer.hpp>
+#include <allot/buffer/buffer_memory.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/units.hpp>
@@ -58,19 +59,10 @@ class buffer_reservation {
         s = {};
         if (!open()) return {};
         if (bytes_ == 0) return end(), buffer{};
-        const memory_block m = memory_.take(bytes_, &s);
-        if (m.address == nullptr) return {};
-        const std::size_t more = m.bytes > charged_ ? m.bytes - charged_ : 0;
-        s = by_->try_charge(more);
-        buffer b;
-        if (s) b = buffer::over(m, bytes_, *by_, memory_, false, memory_.host_access());
-        if (!b) {
-            if (s) by_->refund(more), s = detail::no_memory(bytes_);
-            memory_.give(m);
-            return {};
-        }
-        note("allocate", m.bytes);
-        const std::size_t less = charged_ > m.bytes ? charged_ - m.bytes : 0;
+        buffer b = memory_.allocate_charged(*by_, bytes_, charged_, s);
+        if (!b) return {};
+        const std::size_t whole = b.block_bytes(), less = charged_ > whole ? charged_ - whole : 0;
+        note("allocate", whole);
         account& by = *by_;
         end();
         if (less != 0) by.refund(less);

@@ -8,7 +8,7 @@
 // Invariant: the host never accesses a block. Cost: two words. Threads: those of the allocator.
 #pragma once
 
-#include <allot/buffer/buffer_memory.hpp>
+#include <allot/buffer/block_source.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/charge_status.hpp>

@@ -78,8 +78,8 @@ struct vector_parts {
     template <class... Parts> static charge_status transfer_charge(account& to, const Parts&... parts) noexcept {
         charge_status worst;
         const auto move_part = [&](const buffer& part) {
-            const charge_status s = part.ledger_ != nullptr
-                                        ? detail::transfer_charge(*part.ledger_, to, move_mode::forced)
+            const charge_status s = part.view_.ledger != nullptr
+                                        ? detail::transfer_charge(*part.view_.ledger, to, move_mode::forced)
                                         : charge_status{};
             const bool closed = s.outcome == charge_outcome::closed;
             if (closed || worst.outcome < s.outcome) worst = s;
@@ -94,7 +94,7 @@ struct vector_parts {
                                                  const Rest&... rest) noexcept {
         if (!first || &to == first.holder()) return {std::move(mine), {}};
         Vector theirs = view();
-        if (theirs.holder() == nullptr) return {{}, first.why_not_retained(to)};
+        if (theirs.holder() == nullptr) return {{}, why_not_retained(first.view_, to)};
         const charge_status s = transfer_charge(to, first, rest...);
         // `to` was closed meanwhile: releasing `theirs` charges the parts that moved to the next account
         // (next_charged).

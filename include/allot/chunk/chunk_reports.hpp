@@ -9,10 +9,10 @@
 #include <allot/core/error.hpp>
 #include <allot/core/raise_refused.hpp>
 #include <allot/core/text.hpp>
+#include <allot/core/top_n.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -37,13 +37,11 @@ template <class Blocks> void write_chunks(text_writer& out, const Blocks& blocks
     out.put("chunk arena ").put(blocks.name()).put(" (set ").put(set).put("), chunks of ");
     out.bytes(blocks.chunk_bytes()).newline();
     write(out, blocks.stats());
-    class_usage top[4]{};
-    blocks.usage([&](class_usage u) {
-        for (class_usage& t : top)
-            if (t.live * t.bytes < u.live * u.bytes) std::swap(t, u);
+    top_n<class_usage, 4> top;
+    blocks.usage([&](const class_usage& u) {
+        if (u.live != 0) top.add(u, [](const class_usage& of) { return of.live * of.bytes; });
     });
     for (const class_usage& t : top) {
-        if (t.live == 0) continue;
         out.put("    blocks of ").bytes(t.bytes).put(": ").number(t.live).put(" live, ");
         out.number(t.cached).put(" cached").newline();
     }

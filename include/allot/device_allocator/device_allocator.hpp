@@ -3,8 +3,8 @@
 //   device_allocator -- fit: free and live runs, on the host  --.
 //                    -- stream registry: tickets, lazy events --+-- segments (mapped pieces) -- api (the device)
 //                    -- ledger: the limit                     --'
-// Parts: device_allocator_state.hpp (requests that need no new memory), segment_growth.hpp (growth, joining, return),
-// device_report.hpp and device_diagnostics.hpp (reports).
+// Members: stream_ordered_runs (runs, streams, requests that need no new memory), grown_segments (pieces), a ledger,
+// and device_diagnostics. segment_growth is a call that grows or returns memory; device_report.hpp writes the report.
 //
 // Memory freed on stream S is free for S at once. Another stream T may use it after T has waited for an event recorded
 // behind the free; the event is recorded only when T needs it. A request tries, in this order:
@@ -19,8 +19,8 @@
 // Cost: about 100 ns per allocate and deallocate beside two api calls each (stream id, capture state). An exhausted
 // allocator refuses in O(streams) until memory is freed, then scans all runs once. 40 to 60 bytes of host memory per
 // run; nothing is written to the device's memory.
-// Threads: any. state_lock_ guards runs and streams, and is held while events are recorded and waits queued.
-// growth_lock_ alone is held while memory is created, mapped, unmapped or synchronised, so other requests proceed.
+// Threads: any. The lock of the runs guards streams too, and is held while events are recorded and waits queued. The
+// growth lock alone is held while memory is created, mapped, unmapped or synchronised, so other requests proceed.
 // Account listeners are called with neither held.
 // Source: stream-ordered allocation, CUDA 11.2 (2020); RMM's pool (2020), without its event per free; best fit, Knuth
 // (1968).
@@ -35,10 +35,13 @@
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/device/api_argument.hpp>
+#include <allot/device_allocator/device_diagnostics.hpp>
 #include <allot/device_allocator/device_policies.hpp>
 #include <allot/device_allocator/device_report.hpp>
 #include <allot/device_allocator/device_stats.hpp>
 #include <allot/device_allocator/segment_growth.hpp>
+#include <allot/device_allocator/stream_ordered_runs.hpp>
+#include <allot/device_allocator/stream_tag.hpp>
 #include <allot/reclaim/user_call.hpp>
 
 #include <cstddef>
@@ -50,19 +53,25 @@ namespace allot::inline ALLOT_ABI {
 /// Stream-ordered blocks of one device's memory, under the policies of Set.
 /// Requires: Set names page::on_device<Api>. A set that makes no device allocator is rejected at compile time.
 /// Threads: any, except construction and destruction.
-template <class Set> class device_allocator : detail::segment_growth<Set> {
+template <class Set> class device_allocator {
+    using policies = detail::device_policies<Set>;
     using growth = detail::segment_growth<Set>;
-    using growth::api_, growth::streams_, growth::state_lock_, growth::count, growth::counters_, growth::device_,
-        growth::growth_lock_;
-    using growth::identify, growth::idle_, growth::key_of, growth::ledger_, growth::limit_now, growth::runs_,
-        growth::segments_, growth::diagnostics_;
-    using typename growth::policies, typename growth::run, typename growth::permitted;
-    using typename growth::registry_type, typename growth::caller, typename growth::guard, typename growth::key_type;
+    using held_type = detail::stream_ordered_runs<Set>;
+    using run = typename held_type::run;
+    using key_type = typename held_type::key_type;
+    using caller = typename held_type::caller;
+    using guard = typename held_type::guard;
+    using permitted = detail::permitted;
+    static constexpr key_type no_key = held_type::registry_type::none;
 
   public:
     using set = Set;
-    using growth::unit, growth::max_growth_step;
-    using typename growth::api_type, typename growth::stream_type;
+    using api_type = typename policies::api;
+    using stream_type = typename api_type::stream_type;
+    /// Bytes: sizes are rounded up to it, and blocks are aligned to it.
+    static constexpr std::size_t unit = detail::device_unit;
+    /// Bytes: the most that growth takes in advance of a request.
+    static constexpr std::size_t max_growth_step = growth::max_step;
     /// Bytes: larger blocks and alignments are refused.
     static constexpr std::size_t max_block_bytes = std::size_t{1} << 39;
 
@@ -77,8 +86,13 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     /// Throws: out_of_memory if the account refuses the reservation.
     template <class... Values>
     explicit device_allocator(Values&&... values) noexcept(
-        growth::policies::template cannot_be_refused<std::remove_reference_t<Values>...>)
-        : growth(values...) {
+        policies::template cannot_be_refused<std::remove_reference_t<Values>...>)
+        : api_(detail::api_argument<api_type>(values...)),
+          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, value_or<allot::name>({""}, values...).text,
+                  values...),
+          held_(api_), diagnostics_(value_or<allot::name>({""}, values...).text,
+                                    value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
+          grown_(api_, value_or<device_id>({0}, values...), value_or<allot::reserve_bytes>({0}, values...).bytes) {
         check_values<product::device_allocator, Set, accepted, Values...>();
         check_needed<product::device_allocator, Set, detail::needed_api<api_type>, Values...>();
         if constexpr (policies::in_tree) ledger_.join(tenant_);
@@ -91,10 +105,11 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     ~device_allocator() {
         if constexpr (policies::idle::enabled) detail::idle_devices.remove(tenant_);
         if constexpr (policies::in_tree) ledger_.leave();
-        diagnostics_.report_live(runs_.live_runs(), runs_.live_bytes());
-        if (segments_.size() == 0) return;
-        diagnostics_.report_failure(growth::synchronize_devices());
-        while (segments_.size() != 0) diagnostics_.report_failure(segments_.shrink(segments_[segments_.size() - 1]));
+        diagnostics_.report_live(held_.runs.live_runs(), held_.runs.live_bytes());
+        auto& segments = grown_.segments;
+        if (segments.size() == 0) return;
+        diagnostics_.report_failure(held_.synchronize(device()));
+        while (segments.size() != 0) diagnostics_.report_failure(segments.shrink(segments[segments.size() - 1]));
     }
 
     // ---- blocks ---------------------------------------------------------------------------------------------
@@ -147,26 +162,26 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     void deallocate(void* p, stream_type stream) noexcept {
         if (ALLOT_UNLIKELY(p == nullptr)) return;
         caller who;
-        const bool known = identify(stream, who);
+        const bool known = who.identify(api_, stream, diagnostics_);
         const auto address = reinterpret_cast<std::uintptr_t>(p);
-        const guard hold{state_lock_};
-        const std::size_t bytes = runs_.bytes_of(address);
-        if (ALLOT_UNLIKELY(bytes == 0)) return diagnostics_.report_misused(growth::misuse_at(address), p);
-        count([](auto& c) { ++c.frees; });
+        const guard hold{held_.lock};
+        const std::size_t bytes = held_.runs.bytes_of(address);
+        if (ALLOT_UNLIKELY(bytes == 0)) return diagnostics_.report_misused(held_.misuse_at(address), p);
+        held_.count([](auto& c) { ++c.frees; });
         if constexpr (policies::in_tree) ledger_.notify_unused(); // who waits tries once the lock is free
         if constexpr (policies::at_once) {
-            runs_.release(address, stream_tag::of(stream_tag::clean));
-            streams_.count_free();
+            held_.runs.release(address, stream_tag::of(stream_tag::clean));
+            held_.streams.count_free();
             return;
         }
-        const key_type key = known && who.allowed != permitted::captured ? key_of(who) : registry_type::none;
-        if (ALLOT_UNLIKELY(key == registry_type::none)) {
-            runs_.release(address, stream_tag::of(stream_tag::held));
+        const key_type key = known && who.allowed != permitted::captured ? held_.key_of(who) : no_key;
+        if (ALLOT_UNLIKELY(key == no_key)) {
+            held_.runs.release(address, stream_tag::of(stream_tag::held));
             return;
         }
         if constexpr (policies::tracks_blocks) api_.mark_freed(p, bytes, stream);
-        runs_.release(address, streams_.tag_of_free(key));
-        if (ALLOT_LIKELY(who.allowed == permitted::all)) streams_.record_periodically(key);
+        held_.runs.release(address, held_.streams.tag_of_free(key));
+        if (ALLOT_LIKELY(who.allowed == permitted::all)) held_.streams.record_periodically(key);
     }
 
     // ---- streams --------------------------------------------------------------------------------------------
@@ -175,28 +190,29 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     /// Without this call, other streams reuse that memory only after a wait for the whole device, when memory is short.
     void leave(stream_type stream) noexcept {
         caller who;
-        if (!identify(stream, who)) return;
-        const guard hold{state_lock_};
-        if (const key_type key = streams_.find(who.id); key != registry_type::none) (void)streams_.leave(key);
+        if (!who.identify(api_, stream, diagnostics_)) return;
+        const guard hold{held_.lock};
+        if (const key_type key = held_.streams.find(who.id); key != no_key) (void)held_.streams.leave(key);
     }
     /// Frees, at this point of the stream, all memory that was freed in captures.
     /// Requires: the graphs that use it are not launched again, and their last launches are ordered before this point.
     /// Returns: bytes freed; 0 while the stream is being captured.
     std::size_t release_captured(stream_type stream) noexcept {
         caller who;
-        if (!identify(stream, who) || who.allowed != permitted::all) return 0;
-        const guard hold{state_lock_};
-        const key_type key = key_of(who);
-        if (key == registry_type::none) return 0;
+        if (!who.identify(api_, stream, diagnostics_) || who.allowed != permitted::all) return 0;
+        const guard hold{held_.lock};
+        const key_type key = held_.key_of(who);
+        if (key == no_key) return 0;
         if constexpr (policies::tracks_blocks)
-            runs_.visit([&](const run& r, bool live, std::uint32_t) {
+            held_.runs.visit([&](const run& r, bool live, std::uint32_t) {
                 if (!live && r.tag.key() == stream_tag::held)
                     api_.mark_freed(reinterpret_cast<void*>(r.address), r.bytes, stream);
                 return true;
             });
-        const std::size_t bytes = runs_.free_bytes(stream_tag::held);
+        const std::size_t bytes = held_.runs.free_bytes(stream_tag::held);
         if (bytes != 0)
-            runs_.gather(streams_.tag_of_free(key), [](const stream_tag& t) { return t.key() == stream_tag::held; });
+            held_.runs.gather(held_.streams.tag_of_free(key),
+                              [](const stream_tag& t) { return t.key() == stream_tag::held; });
         return bytes;
     }
 
@@ -206,10 +222,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     /// Returns: bytes returned; 0 under retain::never.
     std::size_t trim() noexcept {
         if constexpr (!policies::retain::when_called) return 0;
-        typename growth::transaction_type transaction{growth_lock_, ledger_, api_};
-        (void)growth::wait_for_frees();
-        std::size_t pieces = SIZE_MAX;
-        return growth::return_segments(stream_tag::clean, SIZE_MAX, pieces, transaction);
+        else return grow().trim();
     }
     /// retain::idle: one idle scan, for a program that makes no requests meanwhile (requests scan by themselves, and
     /// for other device allocators under retain::idle).
@@ -217,7 +230,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     std::size_t trim_idle() noexcept
         requires(policies::idle::enabled)
     {
-        return idle_.due() ? growth::scan_idle() : 0;
+        return grown_.idle.due() ? scan_idle() : 0;
     }
     /// Bytes held of the device now: of live blocks and of free runs.
     std::size_t used() const noexcept
@@ -246,48 +259,52 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
 
     /// The statistics now, consistent with each other. Complexity: O(pieces + streams).
     device_stats stats() const noexcept {
-        const guard slow{growth_lock_};
-        const guard hold{state_lock_};
+        const guard slow{grown_.lock};
+        const guard hold{held_.lock};
+        const auto& runs = held_.runs;
+        const auto& streams = held_.streams;
+        const auto& segments = grown_.segments;
         device_stats f;
-        f.live = runs_.live_bytes();
-        f.live_blocks = runs_.live_runs();
-        f.limit = limit_now();
+        f.live = runs.live_bytes();
+        f.live_blocks = runs.live_runs();
+        f.limit = policies::limit_of(ledger_);
         if constexpr (policies::charges) f.peak = ledger_.peak();
-        f.pieces = segments_.size();
+        f.pieces = segments.size();
         for (std::size_t i = 0; i != f.pieces; ++i) {
-            f.charged += segments_[i].bytes;
-            if (segments_[i].segment == 0) f.mapped += segments_[i].bytes;
+            f.charged += segments[i].bytes;
+            if (segments[i].segment == 0) f.mapped += segments[i].bytes;
         }
-        f.largest_free_run = runs_.largest().bytes;
-        f.idle = runs_.free_bytes(stream_tag::resting);
-        f.free_for_all = runs_.free_bytes(stream_tag::clean) + f.idle;
-        f.captured = runs_.free_bytes(stream_tag::held);
-        f.free_after_wait = runs_.free_bytes() - f.free_for_all - f.captured;
-        for (key_type k = stream_tag::first; k < streams_.keys(); ++k) f.streams += !streams_[k].gone;
-        f.metadata = runs_.metadata_bytes() + streams_.bytes();
-        f.events = streams_.events();
-        f.waits = streams_.waits();
+        f.largest_free_run = runs.largest().bytes;
+        f.idle = runs.free_bytes(stream_tag::resting);
+        f.free_for_all = runs.free_bytes(stream_tag::clean) + f.idle;
+        f.captured = runs.free_bytes(stream_tag::held);
+        f.free_after_wait = runs.free_bytes() - f.free_for_all - f.captured;
+        for (key_type k = stream_tag::first; k < streams.keys(); ++k) f.streams += !streams[k].gone;
+        f.metadata = runs.metadata_bytes() + streams.bytes();
+        f.events = streams.events();
+        f.waits = streams.waits();
         if constexpr (policies::counts) {
-            f.allocations = counters_.allocations;
-            f.frees = counters_.frees;
-            f.refused = counters_.refused;
-            f.steals = counters_.steals;
-            f.grown = counters_.grown;
-            f.released = counters_.released;
-            f.joined = counters_.joined;
+            const auto& counters = held_.counters;
+            f.allocations = counters.allocations;
+            f.frees = counters.frees;
+            f.refused = counters.refused;
+            f.steals = counters.steals;
+            f.grown = counters.grown;
+            f.released = counters.released;
+            f.joined = counters.joined;
         }
         return f;
     }
     /// Calls visit(stream_stats) for each stream that was used and has not left, or that has free runs.
     /// Requires: visit does not call allot, since a lock is held.
     template <class Visit> void visit_streams(Visit visit) const {
-        const guard hold{state_lock_};
+        const guard hold{held_.lock};
         const detail::user_call here{detail::user_call::kind::visit};
-        for (key_type k = stream_tag::first; k < streams_.keys(); ++k) {
-            const auto& e = streams_[k];
-            if (!e.gone || runs_.free_runs(k) != 0)
-                visit(stream_stats{e.id, runs_.free_bytes(k), runs_.free_runs(k), runs_.largest(k).bytes, e.freed,
-                                   e.recorded, e.gone});
+        for (key_type k = stream_tag::first; k < held_.streams.keys(); ++k) {
+            const auto& e = held_.streams[k];
+            if (!e.gone || held_.runs.free_runs(k) != 0)
+                visit(stream_stats{e.id, held_.runs.free_bytes(k), held_.runs.free_runs(k), held_.runs.largest(k).bytes,
+                                   e.freed, e.recorded, e.gone});
         }
     }
     /// Writes one page: limit, live and reserved bytes, the largest free run, the streams with the most free bytes, the
@@ -302,18 +319,18 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     /// The error of the last device call that failed.
     device::error last_error() const noexcept { return diagnostics_.last_error(); }
     const char* name() const noexcept { return diagnostics_.name(); }
-    device_id device() const noexcept { return device_; }
+    device_id device() const noexcept { return grown_.segments.device(); }
     const api_type& api() const noexcept { return api_; }
     /// Whether all invariants hold; for tests. Complexity: O(n log n) in runs.
     /// Requires: no other call is in progress.
     bool valid() const noexcept {
-        const guard slow{growth_lock_};
-        const guard hold{state_lock_};
+        const guard slow{grown_.lock};
+        const guard hold{held_.lock};
         std::size_t bytes = 0;
-        for (std::size_t i = 0; i != segments_.size(); ++i) bytes += segments_[i].bytes;
+        for (std::size_t i = 0; i != grown_.segments.size(); ++i) bytes += grown_.segments[i].bytes;
         if constexpr (policies::charges)
             if (ledger_.used() != bytes) return false;
-        return runs_.valid() && runs_.bytes() == bytes;
+        return held_.runs.valid() && held_.runs.bytes() == bytes;
     }
 
   private:
@@ -331,16 +348,31 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
             if constexpr (policies::charges) return of.used();
             else return of.stats().charged;
         }
-        std::size_t return_idle(std::size_t, bool waits) noexcept override { return of.growth::return_idle(waits); }
+        std::size_t return_idle(std::size_t, bool waits) noexcept override {
+            return policies::retain::under_pressure || waits ? of.return_idle(waits) : 0;
+        }
         std::size_t return_resting() noexcept override {
             if constexpr (policies::idle::enabled) return of.trim_idle();
             else return 0;
         }
         device_allocator& of;
     };
+    growth grow(bool waits = true) noexcept { return {grown_, held_, ledger_, diagnostics_, api_, waits}; }
+    ALLOT_NOINLINE run take_slow(const caller& who, detail::memory_request& asked, std::size_t align) noexcept {
+        return grow().take(who, asked, align);
+    }
+    // Both do nothing while another thread grows or shrinks the memory, this one unless it waits.
+    std::size_t return_idle(bool waits) noexcept {
+        growth g = grow(waits);
+        return g ? g.return_idle(waits) : 0;
+    }
+    std::size_t scan_idle() noexcept {
+        growth g = grow(false);
+        return g ? g.scan_idle() : 0;
+    }
     ALLOT_NOINLINE void trim_idle_and_others() noexcept {
         if (!detail::user_call::may_do_steps_for_others()) return;
-        if (detail::idle_devices.return_resting_of_others(tenant_, SIZE_MAX) == 0) (void)growth::scan_idle();
+        if (detail::idle_devices.return_resting_of_others(tenant_, SIZE_MAX) == 0) (void)scan_idle();
     }
     void* request(detail::memory_request& asked, std::size_t align, stream_type stream) noexcept {
         if (ALLOT_UNLIKELY(asked.bytes == 0)) return nullptr;
@@ -351,20 +383,21 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         caller who;
         if (ALLOT_UNLIKELY(asked.bytes > max_block_bytes || align > max_block_bytes))
             return refused_as_misuse(asked, misuse::size_too_large);
-        if (ALLOT_UNLIKELY(!identify(stream, who))) return growth::refuse_device_error(asked), refused();
+        if (ALLOT_UNLIKELY(!who.identify(api_, stream, diagnostics_)))
+            return diagnostics_.refuse_stream(asked), refused();
         if constexpr (policies::idle::enabled)
-            if (ALLOT_UNLIKELY(idle_.due()) && who.allowed == permitted::all) trim_idle_and_others();
+            if (ALLOT_UNLIKELY(grown_.idle.due()) && who.allowed == permitted::all) trim_idle_and_others();
         run r;
         {
-            const guard hold{state_lock_};
-            r = growth::take(who, asked.bytes, align);
+            const guard hold{held_.lock};
+            r = held_.take(who, asked.bytes, align);
         }
-        if (ALLOT_UNLIKELY(!r) && !(r = growth::take_slow(who, asked, align))) {
+        if (ALLOT_UNLIKELY(!r) && !(r = take_slow(who, asked, align))) {
             if (who.allowed != permitted::all) asked.judged = false; // the stream is being captured
             detail::no_own_steps none;
             auto level = ledger_.steps(policies::asks ? UINT32_MAX : 0);
             r = detail::climb(asked, none, level, [&] { // the stream's state may have changed
-                return identify(stream, who) ? growth::take_slow(who, asked, align) : run{};
+                return who.identify(api_, stream, diagnostics_) ? take_slow(who, asked, align) : run{};
             });
             if (!r) return refused();
         }
@@ -377,11 +410,16 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         return refused();
     }
     void* refused() noexcept {
-        const guard hold{state_lock_};
-        count([](auto& c) { ++c.refused; });
+        const guard hold{held_.lock};
+        held_.count([](auto& c) { ++c.refused; });
         return nullptr;
     }
 
+    ALLOT_NO_UNIQUE_ADDRESS api_type api_;
+    ALLOT_NO_UNIQUE_ADDRESS typename policies::ledger ledger_;
+    held_type held_;
+    detail::device_diagnostics<Set> diagnostics_;
+    detail::grown_segments<Set> grown_;
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<has_levels, device_tenant, no_tenant> tenant_{*this};
 };
 

@@ -5,7 +5,9 @@
 // Threads: any.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
 #include <allot/core/type_name.hpp>
@@ -15,6 +17,7 @@
 #include <allot/sys/mutex.hpp>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -33,6 +36,16 @@ template <class Set> class device_diagnostics {
     device::error last_error() const noexcept {
         const lock_guard hold{lock_};
         return last_error_;
+    }
+    void refuse(memory_request& asked, charge_outcome why, refuser by, std::size_t bytes, std::size_t used = 0,
+                std::size_t most = SIZE_MAX) const noexcept {
+        asked.refuse({why, by, nullptr, bytes, used, most, name_});
+    }
+    // Refuses a request whose stream the device refused: a wrong handle, or a device that fails.
+    void refuse_stream(memory_request& asked) const noexcept {
+        if (last_error().kind == device::failure::invalid_handle)
+            asked.refuse(charge_outcome::misused, asked.bytes, "the stream is not a live one");
+        else refuse(asked, charge_outcome::no_memory, refuser::device, asked.bytes);
     }
     // For calls that return memory, whose error has no caller to go to: writes a failure to the leak sink.
     void report_failure(const device::result<>& r) noexcept {

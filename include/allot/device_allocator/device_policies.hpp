@@ -63,6 +63,12 @@ template <class Set> struct device_policies {
     static constexpr bool raises = answer<category::oom>::raises;
     static constexpr bool counts = answer<category::watch>::counts;
     using idle = idle_trimmer<retain>;
+
+    // Bytes; SIZE_MAX: none.
+    static std::size_t limit_of(const ledger& l) noexcept {
+        if constexpr (charges) return l.limit();
+        else return SIZE_MAX;
+    }
 };
 
 template <class Set> constexpr bool makes_device_allocator() {

@@ -8,12 +8,12 @@
 #include <allot/core/error.hpp>
 #include <allot/core/raise_refused.hpp>
 #include <allot/core/text.hpp>
+#include <allot/core/top_n.hpp>
 #include <allot/core/type_name.hpp>
 #include <allot/device_allocator/device_stats.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -28,13 +28,11 @@ template <class Gpu> void write_device_report(text_writer& out, const Gpu& gpu) 
         .put(") on device ");
     out.number(static_cast<std::uint64_t>(gpu.device().index)).newline();
     write(out, gpu.stats());
-    stream_stats top[4]{};
-    gpu.visit_streams([&](stream_stats f) {
-        for (stream_stats& t : top)
-            if (t.free_bytes < f.free_bytes) std::swap(t, f);
+    top_n<stream_stats, 4> top;
+    gpu.visit_streams([&](const stream_stats& f) {
+        if (f.free_bytes != 0) top.add(f, [](const stream_stats& of) { return of.free_bytes; });
     });
     for (const stream_stats& t : top) {
-        if (t.free_bytes == 0) break;
         out.put("    stream ")
             .number(t.id)
             .put(t.destroyed ? " (destroyed): " : ": ")

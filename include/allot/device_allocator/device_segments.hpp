@@ -19,6 +19,9 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
+// Bytes: sizes of blocks are rounded up to it, and blocks are aligned to it. Plain segments begin at a multiple of it.
+inline constexpr std::size_t device_unit = 256;
+
 struct device_piece {
     std::uintptr_t address = 0;
     std::size_t bytes = 0;
@@ -47,6 +50,17 @@ template <class Api> class device_segments {
     }
     // Whether a piece of this size would be mapped; else it would be a plain segment.
     bool can_map(std::size_t bytes) const noexcept { return find_gap(bytes) != 0; }
+    // Whether a piece of this size has the alignment at its start: mapped pieces start at a multiple of the
+    // granularity.
+    bool can_place(std::size_t bytes, std::size_t align) noexcept {
+        return align <= device_unit || (align <= granularity() && can_map(bytes));
+    }
+    // The bytes of a piece in which a block fits at any address. Their sum must not overflow.
+    std::size_t piece_for(std::size_t bytes, std::size_t align) noexcept {
+        const std::size_t step = granularity(), need = align_up(bytes, step);
+        return can_place(need, align) ? need : align_up(bytes + align, step);
+    }
+    device_id device() const noexcept { return device_; }
     std::size_t size() const noexcept { return n_; }
     const device_piece& operator[](std::size_t i) const noexcept { return pieces_[i]; }
 

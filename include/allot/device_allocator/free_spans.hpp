@@ -2,7 +2,7 @@
 //
 // Finds the smallest span that fits the request and that its stream can be ordered after, with the runs of the span;
 // whether a span would fit after a wait for the whole device; and the bytes of wholly free pieces. Changes nothing.
-// Cost: O(runs), 1.5 KiB of stack. A span of more than 48 runs counts as two. Threads: requires state_lock_.
+// Cost: O(runs), 1.5 KiB of stack. A span of more than 48 runs counts as two. Threads: requires the lock of the runs.
 #pragma once
 
 #include <allot/config.hpp>

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <allot/account/memory_request.hpp>
+#include <allot/account/pending_charge.hpp>
 #include <allot/config.hpp>
 #include <allot/device_allocator/relaxed_capture.hpp>
 #include <allot/sync/lock_guard.hpp>
@@ -16,7 +17,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -27,7 +27,7 @@ template <class Ledger, class Api> class growth_transaction {
   public:
     // `waits` = false: without effect, and false, while another transaction holds the lock.
     growth_transaction(sys::mutex& growth_lock, Ledger& ledger, const Api& api, bool waits = true) noexcept
-        : growth_lock_(growth_lock), ledger_(ledger), api_(api) {
+        : growth_lock_(growth_lock), ledger_(ledger), api_(api), pending_(ledger) {
         if (waits) lock();
         else if (growth_lock_.try_lock()) on_locked();
     }
@@ -42,23 +42,20 @@ template <class Ledger, class Api> class growth_transaction {
     explicit operator bool() const noexcept { return locked_; }
 
     // Bytes that may be mapped now.
-    std::size_t charged() const noexcept { return pending_ + unmapped_charge_; }
+    std::size_t charged() const noexcept { return pending_.held() + unmapped_charge_; }
     // Charges, so that `bytes` in all may be mapped. False: refused; charged() may be less than before. With listeners,
     // other transactions may have run meanwhile.
     bool charge(std::size_t bytes, memory_request& asked) noexcept {
         if constexpr (calls_listeners) unlock();
-        settle_pending(); // first: a thread must not charge while it has an unconfirmed charge
-        const std::size_t more = bytes - unmapped_charge_;
-        const bool succeeded = ledger_.try_charge(more, asked);
-        if (succeeded) pending_ = more;
+        pending_.settle(); // first: a thread must not charge while it has an unconfirmed charge
+        const bool succeeded = pending_.hold(bytes - unmapped_charge_, asked);
         if constexpr (calls_listeners) lock();
         return succeeded;
     }
     void mapped(std::size_t bytes) noexcept {
         const std::size_t again = bytes < unmapped_charge_ ? bytes : unmapped_charge_; // already in the peak
         unmapped_charge_ -= again;
-        pending_ -= bytes - again;
-        unconfirmed_ += bytes - again;
+        pending_.use(bytes - again);
     }
     void unmapped(std::size_t bytes) noexcept { unmapped_charge_ += bytes; }
 
@@ -76,12 +73,8 @@ template <class Ledger, class Api> class growth_transaction {
         locked_ = true;
         mode_.emplace(api_);
     }
-    void settle_pending() noexcept {
-        if (unconfirmed_ != 0) ledger_.confirm(std::exchange(unconfirmed_, 0));
-        if (pending_ != 0) ledger_.cancel(std::exchange(pending_, 0));
-    }
     void settle() noexcept {
-        settle_pending();
+        pending_.settle();
         if (unmapped_charge_ != 0) ledger_.refund(unmapped_charge_);
     }
 
@@ -90,8 +83,7 @@ template <class Ledger, class Api> class growth_transaction {
     Ledger& ledger_;
     const Api& api_;
     std::optional<relaxed_capture<Api>> mode_; // so that the calls are permitted during captures
-    std::size_t pending_ = 0;                  // bytes charged and not mapped: to be cancelled
-    std::size_t unconfirmed_ = 0;              // bytes mapped: to be confirmed
+    pending_charge<Ledger> pending_;           // bytes charged and not mapped, and bytes mapped and not confirmed
     std::size_t unmapped_charge_ = 0;          // bytes returned to the device: to be refunded, or mapped again
 };
 

@@ -3,7 +3,7 @@
 // A scan returns the pieces that have been resting since the previous scan (stream_tag::resting), and marks as resting
 // those that are wholly free for every stream now. A request that takes from a resting piece makes it clean again.
 // Cost: one clock read per request, 8 bytes; nothing under other policies.
-// Threads: due(): any; scanned(): requires growth_lock_.
+// Threads: due(): any; scanned(): requires the growth lock.
 // Source: the two passes of the clock algorithm, Corbato (1969), as in page/idle_pages.hpp.
 #pragma once
 

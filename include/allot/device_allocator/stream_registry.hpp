@@ -10,7 +10,7 @@
 // streams, and never while the stream is captured.
 // Invariant: done <= freed, recorded <= freed, and a waited ticket <= recorded. Keys of streams that left are reused.
 // Cost: O(1) per free; 96 bytes per stream, and 8 per pair where one waited for the other.
-// Threads: one at a time; requires state_lock_.
+// Threads: one at a time; requires the lock of stream_ordered_runs.
 // Source: tickets as the epochs of deferred reclamation; one event per stream, RMM (2021).
 #pragma once
 
@@ -67,6 +67,7 @@ template <class Api> class stream_registry {
         heads_.free(memory_);
     }
 
+    Api& api() noexcept { return api_; }
     key_type keys() const noexcept { return n_; }
     const entry& operator[](key_type k) const noexcept { return entries_[k]; }
     std::uint64_t events() const noexcept { return events_; }

@@ -87,11 +87,7 @@ class retry_scope {
     void leave(bool done) noexcept {
         task_thread* const here = std::exchange(here_, nullptr);
         if (here == nullptr) return;
-        retry_scope** at = &allot::detail::of_this_thread.scope;
-        while (*at != nullptr && *at != this) at = &(*at)->outer_;
-        if (ALLOT_UNLIKELY(at != &allot::detail::of_this_thread.scope || *at == nullptr))
-            report_misuse({.kind = *at == nullptr ? misuse::ended_elsewhere : misuse::scope_order});
-        if (*at != nullptr) *at = outer_;
+        detail::take_out(allot::detail::of_this_thread.scope, *this, &retry_scope::outer_, misuse::scope_order);
         if (ALLOT_LIKELY(task_thread::is_alive(here))) here->leave_scope(done, SIZE_MAX);
     }
 

@@ -40,13 +40,13 @@ class resource {
         explicit holder(resource& r) : of_(r) {
             if (const task_thread* const here = task_thread::now(r.by_)) task_ = here->task_now();
             if (task_ == no_id) return;
-            number_ = r.by_.number_of(task_);
+            number_ = r.by_.tasks().number_of(task_);
             r.by_.post({.what = event::held, .on = r.id_, .number = task_});
         }
         holder(const holder&) = delete;
         holder& operator=(const holder&) = delete;
         ~holder() {
-            if (task_ != no_id && of_.by_.number_of(task_) == number_)
+            if (task_ != no_id && of_.by_.tasks().number_of(task_) == number_)
                 of_.by_.post({.what = event::let_go, .on = of_.id_, .number = task_});
         }
 
@@ -88,12 +88,13 @@ class scoped_wait {
     scoped_wait(task_thread* here, waits_for what, std::uint32_t on) noexcept : here_(here), what_(what), on_(on) {
         if (here_ == nullptr) return;
         outer_ = std::exchange(here_->wait_, this);
-        if (what == waits_for::task) task_ = here_->by().number_of(on);
+        if (what == waits_for::task) task_ = here_->by().tasks().number_of(on);
         note(this);
     }
     // The thread waits for what `w` does; for nothing if that is null, or a task that has ended.
     void note(const scoped_wait* w) const noexcept {
-        if (w != nullptr && w->what_ == waits_for::task && here_->by().number_of(w->on_) != w->task_) w = nullptr;
+        if (w != nullptr && w->what_ == waits_for::task && here_->by().tasks().number_of(w->on_) != w->task_)
+            w = nullptr;
         const waits_for what = w != nullptr ? w->what_ : waits_for::nothing;
         here_->by().post({.what = event::waits,
                           .detail = static_cast<std::uint8_t>(what),

@@ -1,11 +1,13 @@
-// What an arbiter keeps of a task and of a thread, beside the machine's state. Part of arbiter.hpp.
+// What an arbiter keeps of a task and of a thread, beside the machine's state; the tokens of a thread.
 //
 // Cost: 96 bytes a task, 64 a thread, kept until the arbiter ends, and used again. Threads: requires the arbiter's lock.
 #pragma once
 
 #include <allot/account/judge.hpp>
 #include <allot/config.hpp>
+#include <allot/core/error.hpp>
 #include <allot/oom/situation.hpp>
+#include <allot/sys/thread_context.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +17,8 @@ namespace allot::inline ALLOT_ABI {
 class account;
 
 namespace oom {
+
+class arbiter;
 
 /// Times and counts of what a task, or all of them, lost and waited for. The sums over the tasks are those of the
 /// whole.
@@ -56,6 +60,30 @@ struct thread_record final : allot::detail::judged_thread {
     std::uint64_t slept_in_attempt = 0;
     bool to_signal = false;
 };
+
+// A token of a thread that works for a task (oom/task.hpp), on its stack, in the list of the thread's tokens.
+struct thread_token {
+    arbiter& decider;
+    thread_id thread = no_id;
+    thread_record* record = nullptr;
+    thread_token* outer = allot::detail::of_this_thread.token;
+};
+// Takes a token out of its thread's list; where it ends too early, those that began later stay there.
+template <class Token>
+void take_out(Token*& innermost, Token& ending, Token* Token::* outer, misuse too_early,
+              const char* task = nullptr) noexcept {
+    Token** at = &innermost;
+    while (*at != nullptr && *at != &ending) at = &((*at)->*outer);
+    if (ALLOT_UNLIKELY(at != &innermost || *at == nullptr))
+        report_misuse({.kind = *at == nullptr ? misuse::ended_elsewhere : too_early, .task = task});
+    if (*at != nullptr) *at = ending.*outer;
+}
+// The innermost token of the calling thread for a task of this arbiter; null: none.
+inline thread_token* innermost_token(const arbiter& of) noexcept {
+    thread_token* t = allot::detail::of_this_thread.token;
+    while (t != nullptr && &t->decider != &of) t = t->outer;
+    return t;
+}
 
 } // namespace detail
 } // namespace oom

@@ -2,10 +2,10 @@
 //
 // Invariant: charged bytes = pages held x page size, and never exceed the ledger's limit.
 // Cost: two references; O(1) per call. Threads: any.
-// Source: charge before use, as in Velox's memory pools, 2022.
 #pragma once
 
 #include <allot/account/memory_request.hpp>
+#include <allot/account/pending_charge.hpp>
 #include <allot/config.hpp>
 #include <allot/page/arena_base.hpp>
 #include <allot/page/run_growth.hpp>
@@ -109,15 +109,16 @@ template <class Ledger> class charged_pages {
         // Other threads wait for moves to end, and a charge may call listeners or wait for other requests. So a move
         // begins before the charge only if the ledger calls no listeners.
         if constexpr (!calls_listeners) move.begin();
-        if (!ledger_.try_charge(bytes, asked)) {
+        detail::pending_charge<Ledger> charge{ledger_};
+        if (!charge.hold(bytes, asked)) {
             if constexpr (!calls_listeners) move.end();
             return {};
         }
         if constexpr (calls_listeners) move.begin();
         const auto got = get();
-        if (got) return ledger_.confirm(bytes), got;
+        if (got) return charge.confirm(), got;
         if constexpr (calls_listeners) move.end(); // cancel() calls listeners
-        ledger_.cancel(bytes);
+        charge.cancel();
         if constexpr (!calls_listeners) move.end();
         return {};
     }

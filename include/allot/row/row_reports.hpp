@@ -8,6 +8,7 @@
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
+#include <allot/core/top_n.hpp>
 #include <allot/heap/heap_base.hpp>
 #include <allot/heap/heap_group.hpp>
 
@@ -41,16 +42,11 @@ inline void write_held(text_writer& out, const char* name, const char* set, std:
 class top_heaps {
   public:
     void add(const heap_usage& u) noexcept {
-        std::size_t at = n_ < kept_.size() ? n_++ : kept_.size();
-        for (; at > 0 && kept_[at - 1].bytes < u.bytes; --at)
-            if (at < kept_.size()) kept_[at] = kept_[at - 1];
-        if (at < kept_.size()) kept_[at] = u;
-        ++all_;
+        kept_.add(u, [](const heap_usage& of) { return of.bytes; });
     }
     void write(text_writer& out) const noexcept {
-        out.put(n_ != 0 ? "  held by" : "  held by no heap").newline();
-        for (std::size_t i = 0; i < n_; ++i) {
-            const heap_usage& u = kept_[i];
+        out.put(kept_.empty() ? "  held by no heap" : "  held by").newline();
+        for (const heap_usage& u : kept_) {
             put_heap(out.put("    "), u.name, u.slot_bytes);
             if (u.type != nullptr) out.put(" (").put(u.type->name).put(")");
             out.put(": ")
@@ -68,13 +64,11 @@ class top_heaps {
                     .put(" free ones");
             out.newline();
         }
-        if (all_ > n_) out.put("    and ").number(all_ - n_).put(" more heaps").newline();
+        kept_.write_others(out, "heaps");
     }
 
   private:
-    std::array<heap_usage, 8> kept_{};
-    std::size_t n_ = 0;
-    std::size_t all_ = 0;
+    top_n<heap_usage, 8> kept_;
 };
 
 // Leaked rows of one heap by type.

@@ -15,7 +15,6 @@
 
 #include <allot/account/account.hpp>
 #include <allot/buffer/buffer.hpp>
-#include <allot/buffer/buffer_allocate.hpp>
 #include <allot/buffer/buffer_memory.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>

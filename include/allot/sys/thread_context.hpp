@@ -13,8 +13,10 @@
 namespace allot::inline ALLOT_ABI {
 
 namespace oom {
-class task_thread;
 class retry_scope;
+namespace detail {
+struct thread_token;
+}
 } // namespace oom
 
 namespace detail {
@@ -23,11 +25,11 @@ class user_call;
 struct waiter;
 
 struct thread_context {
-    const user_call* call = nullptr;      // reclaim/user_call.hpp
-    waiter* trying = nullptr;             // its request that waits, while it is made again: account/wait_list.hpp
-    oom::task_thread* token = nullptr;    // oom/task.hpp
-    oom::retry_scope* scope = nullptr;    // oom/retry_scope.hpp
-    std::uint32_t most_cost = UINT32_MAX; // reclaim/cost_cap.hpp
+    const user_call* call = nullptr;            // reclaim/user_call.hpp
+    waiter* trying = nullptr;                   // its request that waits, while it is made again: account/wait_list.hpp
+    oom::detail::thread_token* token = nullptr; // oom/task.hpp
+    oom::retry_scope* scope = nullptr;          // oom/retry_scope.hpp
+    std::uint32_t most_cost = UINT32_MAX;       // reclaim/cost_cap.hpp
     // What the last scope that ended with an error had tried (oom/retry.hpp); last_error.name is last_name.
     std::uint32_t attempts = 0;
     charge_status last_error;

@@ -14,8 +14,8 @@ BUGS = {
         law=1),
     "buffer_memory_kept_by_a_refused_request": bug(
         "unit/buffer/buffers.cpp",
-        "return undo_take(m, s), buffer{};",
-        "return buffer{};",
+        "return undo_take(from, m, s), raw_view{};",
+        "return raw_view{};",
         law=2),
     "vector_reads_beyond_itself_in_its_buffer": bug(
         "death/buffers.cpp",

@@ -9,13 +9,13 @@ BUGS = {
         law=2),
     "device_refused_charge_is_kept": bug(
         "fault/device_allocator.cpp",
-        "if (pending_ != 0) ledger_.cancel(std::exchange(pending_, 0));",
-        "pending_ = 0;",
+        "if (held_ != 0) cancel();",
+        "held_ = 0;",
         law=2),
     "device_charge_is_asked_for_under_a_lock": bug(
         "unit/device_allocator/accounts.cpp",
-        "if constexpr (calls_listeners) unlock(); settle_pending();",
-        "settle_pending();",
+        "if constexpr (calls_listeners) unlock(); pending_.settle(); const",
+        "pending_.settle(); const",
         "if constexpr (calls_listeners) lock();",
         "",
         law=5, smoke=True),

@@ -29,13 +29,13 @@ BUGS = {
         law=4),
     "arbiter_signals_with_its_lock_held": bug(
         "unit/oom/waits.cpp",
-        "const std::uint32_t result = call(what);",
-        "const std::uint32_t result = call(what); deliver();",
+        "const std::uint32_t result = tasks_.call(what);",
+        "const std::uint32_t result = tasks_.call(what); deliver();",
         law=5),
     "arbiters_share_a_hidden_count": bug(
         "model/oom_monte_carlo.cpp",
-        "const std::uint64_t order = ++by.tasks_so_far_;",
-        "static std::uint64_t of_all = 0; const std::uint64_t order = ++by.tasks_so_far_ + of_all++;",
+        "const std::uint64_t order = ++all.tasks_so_far;",
+        "static std::uint64_t of_all = 0; const std::uint64_t order = ++all.tasks_so_far + of_all++;",
         law=9),
     "change_in_a_log_is_not_compared": bug(
         "unit/oom/event_log.cpp",
@@ -66,7 +66,7 @@ BUGS = {
         law=4),
     "signals_due_are_cleared_behind_the_lock": bug(
         "model/relacy_tasks.cpp",
-        "signals_due_.store(n == most, std::memory_order_relaxed); }",
-        "} signals_due_.store(n == most, std::memory_order_relaxed);",
+        "signals_due.store(n == most, std::memory_order_relaxed); }",
+        "} signals_due.store(n == most, std::memory_order_relaxed);",
         law=4),
 }

@@ -1,6 +1,7 @@
 // Without exceptions a manager that is full answers with null, and every row can be given back; a request that an
 // arbiter ends answers with its verdict.
 #include <allot/oom/arbiter.hpp>
+#include <allot/oom/task.hpp>
 #include <allot/row_manager.hpp>
 
 #include <cstdio>

@@ -1,0 +1,185 @@
+// Where the blocks of buffers come from: a row manager, a chunk arena, a device allocator at a stream, or the process'
+// heap, behind one type.
+//
+// A source has
+//     try_allocate(bytes, align) -> void*, or a struct {address, bytes}     and deallocate(p, bytes), or deallocate(p)
+// or is a row manager of counted rows (or any_rows). It may also have
+//     capacity(p)             bytes that a block may use
+//     capacity_for(bytes)     bytes that a block for a request will have
+//     host_access             a constant; false if the host must not touch the memory
+// Cost: two words; two indirect calls per block. Threads: those of the source.
+// Source: Arrow Java's AllocationManager.Factory, 2019.
+#pragma once
+
+#include <allot/account/account_status.hpp>
+#include <allot/account/memory_request.hpp>
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+#include <allot/core/row_type.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+
+namespace allot::inline ALLOT_ABI {
+
+/// A block as a source returned it, with its whole size in bytes; null if there is none.
+struct memory_block {
+    std::byte* address = nullptr;
+    std::size_t bytes = 0;
+};
+
+namespace detail {
+
+inline constexpr std::size_t buffer_align = 64; // of every block, in bytes
+inline constexpr row_type buffer_row{"buffer", nullptr, buffer_align};
+
+template <class M>
+concept allocates_rows = requires(M& m, void* p, std::size_t n) {
+    { m.try_allocate(n, buffer_row) } -> std::same_as<void*>;
+    { m.capacity(p) } -> std::same_as<std::size_t>;
+    m.link(p);
+    m.release(p);
+};
+template <class M>
+concept deallocates =
+    requires(M& m, void* p, std::size_t n) { m.deallocate(p, n); } || requires(M& m, void* p) { m.deallocate(p); };
+template <class M>
+concept allocates_addresses = deallocates<M> && requires(M& m, std::size_t n) {
+    { m.try_allocate(n, n) } -> std::same_as<void*>;
+};
+template <class M>
+concept allocates_blocks = deallocates<M> && requires(M& m, std::size_t n) {
+    { m.try_allocate(n, n).address } -> std::convertible_to<void*>;
+    { m.try_allocate(n, n).bytes } -> std::convertible_to<std::size_t>;
+};
+
+// A row manager, chunk arena, or on_stream.
+template <class M>
+concept reports_refusals = requires(M& m, std::size_t n, charge_status* why) { m.try_allocate(n, n, why); } ||
+                           requires(M& m, std::size_t n, charge_status* why) { m.try_allocate(n, buffer_row, why); };
+
+} // namespace detail
+
+/// A memory source for buffers; see above.
+template <class M>
+concept block_memory = detail::allocates_rows<M> || detail::allocates_addresses<M> || detail::allocates_blocks<M>;
+
+namespace detail {
+
+// A reference to a memory source. Requires: the source outlives its blocks.
+class block_source {
+  public:
+    block_source() = default; // refers to none
+    template <block_memory M> static block_source of(M& memory) noexcept { return {&memory, &calls_of<M>}; }
+
+    // Bytes that a block for the request will take; the request itself if the source does not say.
+    std::size_t capacity_for(std::size_t bytes) const noexcept { return calls_->capacity_for(memory_, bytes); }
+    bool host_access() const noexcept { return calls_->host_access; }
+    // What the source has at hand; none: take_slow() may have some.
+    memory_block take_cached(std::size_t bytes) const noexcept { return calls_->take_cached(memory_, bytes); }
+    memory_block take_slow(std::size_t bytes, charge_status& why) const noexcept {
+        return calls_->take_slow(memory_, bytes, why);
+    }
+    // `why`: set where there is no block, and it is not null.
+    memory_block take(std::size_t bytes, charge_status* why = nullptr) const noexcept {
+        memory_block m = take_cached(bytes);
+        if (m.address != nullptr) return m;
+        charge_status refusal;
+        m = take_slow(bytes, refusal);
+        if (m.address == nullptr && why != nullptr) *why = refusal;
+        return m;
+    }
+    void give(memory_block block) const noexcept { calls_->give(memory_, block); }
+
+  private:
+    struct calls {
+        memory_block (*take_cached)(void*, std::size_t) noexcept;
+        memory_block (*take_slow)(void*, std::size_t, charge_status&) noexcept;
+        void (*give)(void*, memory_block) noexcept;
+        std::size_t (*capacity_for)(void*, std::size_t) noexcept;
+        bool host_access;
+    };
+    block_source(void* memory, const calls* with) noexcept : memory_(memory), calls_(with) {}
+
+    template <class M> static M& as(void* memory) noexcept { return *static_cast<M*>(memory); }
+    template <class M> static constexpr auto& place_of() noexcept {
+        if constexpr (allocates_rows<M>) return buffer_row;
+        else return buffer_align;
+    }
+    // A block of what try_allocate() of the source returned.
+    template <class M, class Got>
+    static ALLOT_ALWAYS_INLINE memory_block block_of([[maybe_unused]] M& m, const Got& got,
+                                                     [[maybe_unused]] std::size_t bytes) noexcept {
+        if constexpr (allocates_blocks<M>) {
+            return {static_cast<std::byte*>(got.address), static_cast<std::size_t>(got.bytes)};
+        } else {
+            if (got == nullptr) return {};
+            if constexpr (requires { m.capacity(got); }) return {static_cast<std::byte*>(got), m.capacity(got)};
+            else return {static_cast<std::byte*>(got), bytes};
+        }
+    }
+    // A source of allot looks into its caches. One that says why it refuses is asked once, by slow(); any other here.
+    template <class M> static ALLOT_ALWAYS_INLINE memory_block cached(M& m, std::size_t bytes) noexcept {
+        constexpr auto& place = place_of<M>();
+        if constexpr (requires { m.try_allocate(bytes, place, from_caches{}); })
+            return block_of(m, m.try_allocate(bytes, place, from_caches{}), bytes);
+        else if constexpr (reports_refusals<M>) return {};
+        else return block_of(m, m.try_allocate(bytes, place), bytes);
+    }
+    template <class M> static memory_block slow(M& m, std::size_t bytes, charge_status& why) noexcept {
+        constexpr auto& place = place_of<M>();
+        if constexpr (requires { m.try_allocate(bytes, place, past_caches{why}); })
+            return block_of(m, m.try_allocate(bytes, place, past_caches{why}), bytes);
+        else if constexpr (reports_refusals<M>) return block_of(m, m.try_allocate(bytes, place, &why), bytes);
+        else return why = {.outcome = charge_outcome::no_memory, .requested = bytes}, memory_block{};
+    }
+    template <class M> static ALLOT_ALWAYS_INLINE void give_to(M& m, memory_block b) noexcept {
+        if constexpr (allocates_rows<M>) m.release(b.address);
+        else if constexpr (requires { m.deallocate(b.address, b.bytes); }) m.deallocate(b.address, b.bytes);
+        else m.deallocate(b.address);
+    }
+    template <class M> static constexpr bool host_access_of() noexcept {
+        if constexpr (requires {
+                          { M::host_access } -> std::convertible_to<bool>;
+                      })
+            return M::host_access;
+        else if constexpr (allocates_rows<M>) return requires(M& m, void* p) { m.finalize(p); };
+        else return true;
+    }
+    template <class M>
+    static constexpr calls calls_of{
+        [](void* m, std::size_t n) noexcept { return cached(as<M>(m), n); },
+        [](void* m, std::size_t n, charge_status& why) noexcept { return slow(as<M>(m), n, why); },
+        [](void* m, memory_block b) noexcept { give_to(as<M>(m), b); },
+        []([[maybe_unused]] void* m, std::size_t n) noexcept -> std::size_t {
+            std::size_t has = 0; // a source returns 0 for what it can never allocate
+            if constexpr (requires { as<M>(m).capacity_for(n); }) has = as<M>(m).capacity_for(n);
+            return has > n ? has : n;
+        },
+        host_access_of<M>(),
+    };
+
+    void* memory_ = nullptr;
+    const calls* calls_ = nullptr;
+};
+
+} // namespace detail
+
+/// The process' heap (operator new) as a memory source. Blocks are multiples of 64 bytes.
+struct heap_memory {
+    static constexpr std::size_t capacity_for(std::size_t bytes) noexcept {
+        return align_up(bytes, detail::buffer_align);
+    }
+    memory_block try_allocate(std::size_t bytes, std::size_t align) noexcept {
+        if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return {};
+        const std::size_t whole = capacity_for(bytes);
+        void* const p = ::operator new(whole, std::align_val_t{align}, std::nothrow);
+        return {static_cast<std::byte*>(p), p != nullptr ? whole : 0};
+    }
+    void deallocate(void* p) noexcept { ::operator delete(p, std::align_val_t{detail::buffer_align}); }
+};
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,117 @@
+// The tasks and threads of an arbiter: the machine over their states, and what is kept of each beside it; statistics,
+// the log, and the signals that are due.
+//
+// Cost: a lock for each event; 96 bytes a task, 64 a thread, kept until the arbiter ends, and used again. Threads: any; the
+// members require the lock, unless they say otherwise.
+#pragma once
+
+#include <allot/account/command.hpp>
+#include <allot/account/judge.hpp>
+#include <allot/config.hpp>
+#include <allot/oom/event_log.hpp>
+#include <allot/oom/machine.hpp>
+#include <allot/oom/task_record.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sys/clock.hpp>
+#include <allot/sys/mutex.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+namespace oom {
+namespace detail {
+
+struct task_register {
+    mutable sys::mutex tasks_lock{lock_rank::tasks}; // no task ends meanwhile
+    mutable sys::mutex lock{lock_rank::arbiter};
+    machine states;
+    std::deque<thread_record> threads; // by id
+    std::deque<task_record> tasks;     // by id
+    task_stats ended;                  // of tasks that have ended
+    std::uint64_t sequence = 0, tasks_so_far = 0, threads_so_far = 0;
+    bool is_unused = true; // no scope has begun, so nothing has cut free memory
+    std::atomic<bool> signals_due{false}, refused_since_gathered{false};
+    const log_sink log;
+
+    task_register(const oom::rules& r, log_sink to) noexcept : states(r), log(to) {}
+
+    // Applies a command, and logs it. Throws: std::bad_alloc where a task, thread, resource or hold begins.
+    std::uint32_t call(const command& c) {
+        ++sequence;
+        if (c.what == event::announced) refused_since_gathered.store(true, std::memory_order_relaxed);
+        if (c.what == event::requested) stats_of(c.thread).outside += states[c.thread].scopes == 0;
+        if (c.what == event::injected) {
+            stats_of(c.thread).rollbacks += c.detail == static_cast<std::uint8_t>(charge_outcome::rolled_back);
+            stats_of(c.thread).splits += c.detail == static_cast<std::uint8_t>(charge_outcome::split);
+        }
+        if (log.write != nullptr) log.write(log.context, {.sequence = sequence, .what = c, .became = {}});
+        return states.apply(c, [this](const change& made) { note(made); });
+    }
+    thread_state state_of(thread_id id) const noexcept { return states[id].state; }
+    static bool is_asleep(thread_state s) noexcept { return s == thread_state::blocked || s == thread_state::bufn; }
+    task_stats& stats_of(thread_id id) noexcept { return tasks[states[id].task].stats; }
+    void note(const change& made) {
+        if (log.write != nullptr)
+            log.write(log.context, {.sequence = sequence, .is_change = true, .what = {}, .became = made});
+        if (made.thread >= threads.size() || states[made.thread].task == no_id) return;
+        thread_record& r = threads[made.thread];
+        task_stats& s = stats_of(made.thread);
+        const bool slept = is_asleep(made.from), sleeps = is_asleep(made.to);
+        if (slept != sleeps || made.by == event::thrown) {
+            const std::uint64_t now = sys::fine_clock::now();
+            if (sleeps) r.slept_at = now;
+            if (slept && !sleeps) {
+                s.blocked_ns += now - r.slept_at;
+                r.slept_in_attempt += now - r.slept_at;
+                r.slept_at = 0;
+            }
+            if (made.by == event::thrown && r.attempt_at != 0) {
+                s.lost_ns += now - r.attempt_at - r.slept_in_attempt;
+                r.attempt_at = 0;
+            }
+        }
+        s.waits += made.to == thread_state::blocked;
+        s.rollbacks += made.by == event::thrown && made.from == thread_state::bufn_throw;
+        s.splits += made.by == event::thrown && made.from == thread_state::split_throw;
+        s.refused += made.by == event::refused;
+        if (slept && !sleeps && made.by != event::may_fit && made.by != event::given_up && made.by != event::ended) {
+            r.to_signal = true;
+            signals_due.store(true, std::memory_order_relaxed);
+        }
+    }
+
+    // ---- without the lock ----------------------------------------------------------------------------------------
+
+    // Of all tasks so far; 0: none has this id now.
+    std::uint64_t number_of(task_id id) const noexcept {
+        const allot::detail::lock_guard hold(lock);
+        return states.tasks()[id].used ? tasks[id].number : 0;
+    }
+    const char* name_of(task_id id) const noexcept {
+        const allot::detail::lock_guard hold(lock);
+        return tasks[id].name;
+    }
+    // Signals the threads whose waits were ended.
+    void deliver() noexcept {
+        while (signals_due.load(std::memory_order_relaxed)) {
+            constexpr std::size_t most = 32;
+            thread_record* due[most];
+            std::size_t n = 0;
+            {
+                const allot::detail::lock_guard hold(lock);
+                for (thread_record& r : threads)
+                    if (n != most && std::exchange(r.to_signal, false)) due[n++] = &r;
+                signals_due.store(n == most, std::memory_order_relaxed);
+            }
+            for (std::size_t i = 0; i != n; ++i) due[i]->spot.signal(allot::detail::judged_thread::decided);
+        }
+    }
+};
+
+} // namespace detail
+} // namespace oom
+} // namespace allot::inline ALLOT_ABI
