@@ -180,17 +180,19 @@ class machine : public situation {
     // ---- events -----------------------------------------------------------------------------------------------
 
     /// Applies an event to a thread, and decides. `sink(change)` is called for each thread that changes, in order.
-    /// Returns: false if the event is wrong in this state; nothing has changed then.
+    /// Returns: false if the event is wrong in this state; no state has changed then. Exception: an error of a request
+    /// that was refused may be thrown once in any state.
     template <class Sink> bool step(thread_id id, event by, Sink sink) {
         thread& t = threads_[id];
-        const bool reported = by == event::thrown && std::exchange(t.refused, false);
-        if (!is_legal(t.state, by)) return reported;
-        const bool alone = std::exchange(t.alone, t.alone && by == event::announced);
-        if (by == event::failed && alone && t.state == thread_state::alloc && is_alone(id, scope_of(t))) {
-            alone_mark& mark = t.own ? t.alone_of_own : t.alone_of_all;
-            if (mark.began == epoch_of(t)) mark.tried = mark.began;
+        const bool was_refused = by == event::thrown && std::exchange(t.refused, false);
+        if (!is_legal(t.state, by)) return was_refused;
+        const bool was_alone = t.alone; // which ends with each event but that of a new try
+        if (by != event::announced) t.alone = false;
+        if (by == event::failed && was_alone && t.state == thread_state::alloc && is_alone(id, scope_of(t))) {
+            note_failed_alone(t);
             roll_back(id, sink);
-            return decide(sink), true;
+            decide(sink);
+            return true;
         }
         if (by == event::ready) note_others(id); // what it has freed was there while they tried
         if (by == event::ended) {                // one that is removed still waits, and still frees what it has
@@ -359,9 +361,16 @@ class machine : public situation {
             if (t.used && t.own && decide_among(t.task, sink)) return;
         decide_among(no_id, sink);
     }
-    // Of: the threads of one task; no_id: all. False: one of them can go on.
+    // It has all memory that others would return, and is refused: it is split when its turn comes again.
+    void note_failed_alone(thread& t) noexcept {
+        alone_mark& mark = t.own ? t.alone_of_own : t.alone_of_all;
+        if (mark.began == epoch_of(t)) mark.tried = mark.began;
+    }
+    // `of`: the threads of one task; no_id: all. False: one of them can go on. True: decided, or an event that is due
+    // anyway comes first. Those that sleep are rolled back one after the other; the last one tries alone; once all are
+    // back, one tries alone, then is split.
     template <class Sink> bool decide_among(task_id of, Sink& sink) {
-        if (!is_deadlocked(of)) return false;
+        if (of == no_id ? !is_deadlocked() : !is_deadlocked_within(of)) return false;
         unsigned waiting = 0;
         for (const thread& t : threads_) waiting += takes_part(t, of) && t.state == thread_state::blocked;
         if (waiting != 0) {
@@ -375,8 +384,8 @@ class machine : public situation {
         }
         const auto is_back = [of](const thread& t) { return takes_part(t, of) && t.state == thread_state::bufn; };
         const thread_id chosen = find(rules_.first_to_split == splits::highest, is_back);
-        if (chosen == no_id) return true; // a cycle of waits for other things
-        if (rules_.tries_alone && !is_alone(chosen, of)) return true;
+        if (chosen == no_id) return true; // a cycle of waits for other things: none of them is a request
+        if (rules_.tries_alone && !is_alone(chosen, of)) return true; // others are on their way back
         if (rules_.tries_alone && !has_tried_alone(chosen)) try_alone(chosen, sink);
         else split(chosen, sink);
         return true;

@@ -125,20 +125,23 @@ class situation {
     }
     /// Whether a request of the thread may end by a rollback or a split.
     static bool may_be_rolled_back(const thread& t) noexcept { return t.scopes != 0 && t.barred == 0; }
-    /// Whether each task that has threads is blocked; of one task: whether its threads wait for nothing that others
-    /// hold, and none of them can go on.
-    bool is_deadlocked(task_id of = no_id) const noexcept {
+    /// Whether there are threads, and each task that has some is blocked.
+    bool is_deadlocked() const noexcept {
+        return all_that_take_part(no_id, [&](const thread& t) {
+            const bool one_blocks = t.kind == thread_kind::dedicated && rules_.task_is_blocked != blocks::all;
+            return is_stuck(t) || (one_blocks && is_held_up(t.task));
+        });
+    }
+    /// Whether the task has threads, and they wait for nothing that others hold, and none of them can go on.
+    bool is_deadlocked_within(task_id of) const noexcept {
+        return all_that_take_part(of, [&](const thread& t) { return is_stuck_by_itself(t, of); });
+    }
+    template <class Is> bool all_that_take_part(task_id of, Is is) const noexcept {
         bool any = false;
         for (const thread& t : threads_) {
             if (!takes_part(t, of)) continue;
+            if (!is(t)) return false;
             any = true;
-            if (of != no_id) {
-                if (is_stuck_by_itself(t, of)) continue;
-                return false;
-            }
-            if (is_stuck(t)) continue;
-            if (t.kind != thread_kind::dedicated || rules_.task_is_blocked == blocks::all) return false;
-            if (!is_held_up(t.task)) return false;
         }
         return any;
     }
