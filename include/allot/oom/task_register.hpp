@@ -58,6 +58,20 @@ struct task_register {
         if (log.write != nullptr)
             log.write(log.context, {.sequence = sequence, .is_change = true, .what = {}, .became = made});
         if (made.thread >= threads.size() || states[made.thread].task == no_id) return;
+        count(made);
+        if (is_woken_by_another(made)) {
+            threads[made.thread].to_signal = true;
+            signals_due.store(true, std::memory_order_relaxed);
+        }
+    }
+    // Whether a thread is to be signalled. The list of waiters signals one that may fit; a thread that gives up or ends
+    // is awake.
+    static bool is_woken_by_another(const change& made) noexcept {
+        if (made.by == event::may_fit || made.by == event::given_up || made.by == event::ended) return false;
+        return is_asleep(made.from) && !is_asleep(made.to);
+    }
+    // Adds the change to the numbers of its task, and the times that it ends.
+    void count(const change& made) noexcept {
         thread_record& r = threads[made.thread];
         task_stats& s = stats_of(made.thread);
         const bool slept = is_asleep(made.from), sleeps = is_asleep(made.to);
@@ -78,10 +92,6 @@ struct task_register {
         s.rollbacks += made.by == event::thrown && made.from == thread_state::bufn_throw;
         s.splits += made.by == event::thrown && made.from == thread_state::split_throw;
         s.refused += made.by == event::refused;
-        if (slept && !sleeps && made.by != event::may_fit && made.by != event::given_up && made.by != event::ended) {
-            r.to_signal = true;
-            signals_due.store(true, std::memory_order_relaxed);
-        }
     }
 
     // ---- without the lock ----------------------------------------------------------------------------------------
