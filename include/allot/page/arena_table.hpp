@@ -59,17 +59,17 @@ class arena_table {
         bool ok = true;
         for_granules(arena, [&](std::uintptr_t at) { ok = ok && leaf_for(at) != nullptr; });
         if (!ok) return false;
-        const bool alone = arena.has_granules_alone(granule_bytes);
+        const bool alone = has_granules_alone(arena);
         if (!alone && !join(arena)) return false;
         for_granules(arena, [&](std::uintptr_t at) {
             entry_for(at).store(alone ? &arena : shared(), std::memory_order_release);
         });
-        count(arena.mapping_, 1);
+        count(mapping_of(arena), 1);
         return true;
     }
     void leave(arena_base& arena) noexcept {
         const detail::lock_guard hold(lock_);
-        count(arena.mapping_, std::size_t{0} - 1);
+        count(mapping_of(arena), std::size_t{0} - 1);
         if (range* const place = range_of(&arena)) change(*place, nullptr);
         for_granules(arena, [&](std::uintptr_t at) {
             auto& entry = entry_for(at);
@@ -95,6 +95,14 @@ class arena_table {
         const auto begin = reinterpret_cast<std::uintptr_t>(arena.begin());
         const auto end = reinterpret_cast<std::uintptr_t>(arena.end());
         for (std::uintptr_t at = begin & ~(granule_bytes - 1); at < end; at += granule_bytes) call(at);
+    }
+    // 0: the range is not the arena's own.
+    static std::size_t mapping_of(const arena_base& arena) noexcept { return arena.memory_.mapped_from(arena.begin()); }
+    // Whether its mapping fills its granules, so that no other memory is in them.
+    static bool has_granules_alone(const arena_base& arena) noexcept {
+        const std::size_t mapping = mapping_of(arena);
+        return mapping != 0 && reinterpret_cast<std::uintptr_t>(arena.begin()) % granule_bytes == 0 &&
+               mapping % granule_bytes == 0;
     }
     leaf* leaf_for(std::uintptr_t at) noexcept {
         auto& place = root_[at >> leaf_shift];
@@ -170,7 +178,7 @@ class arena_table {
             else yield();
         }
     }
-    // Requires lock_. Counts `by` arenas whose mapping has `mapping` bytes; 0: the range is not the arena's own.
+    // Requires lock_. Counts `by` arenas whose mapping has `mapping` bytes; none where it has 0.
     void count(std::size_t mapping, std::size_t by) noexcept {
         if (mapping == 0) return;
         arenas_.fetch_add(by, std::memory_order_relaxed);
