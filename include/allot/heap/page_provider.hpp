@@ -10,7 +10,7 @@
 #include <allot/heap/heap_group.hpp>
 #include <allot/page/arena_base.hpp>
 #include <allot/page/pages_in_transit.hpp>
-#include <allot/page/run_growth.hpp>
+#include <allot/page/regrow.hpp>
 #include <allot/watch/event_ring.hpp>
 
 #include <cstddef>
@@ -31,9 +31,9 @@ class page_provider {
     // once the pages are in use.
     virtual std::byte* take(std::size_t pages, detail::memory_request& asked,
                             detail::pages_in_transit::move& taken) noexcept = 0;
-    // A longer run for one that was taken: the run itself, extended, or another one. Else as take().
-    virtual grown_run grow_or_take(const run_to_grow& run, std::size_t pages, detail::memory_request& asked,
-                                   detail::pages_in_transit::move& taken) noexcept = 0;
+    // The same for pages of a run that gets another number of them: run.take().
+    virtual bool take(detail::regrow& run, detail::memory_request& asked,
+                      detail::pages_in_transit::move& taken) noexcept = 0;
     void give(std::byte* first, std::size_t pages) noexcept {
         arena_.give(first, pages);
         refund(pages);

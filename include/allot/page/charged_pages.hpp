@@ -8,7 +8,6 @@
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/page/arena_base.hpp>
-#include <allot/page/run_growth.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/watch/event_ring.hpp>
 
@@ -40,28 +39,20 @@ template <class Ledger> class charged_pages {
         arena_.trim_others();
         return try_take(pages, asked, move);
     }
-    // One attempt to extend a run to `pages` pages, or to take another one of that size. A run that is extended by the
-    // pages in front of it starts at another address.
-    template <class Move>
-    grown_run grow_or_take(const run_to_grow& run, std::size_t pages, detail::memory_request& asked,
-                           Move&& move) noexcept {
-        arena_.trim_others();
-        const std::size_t now = run.pages;
-        if (grow(run.first, now, pages, asked, move)) return {run.first, false};
-        if (!run.may_move || asked.why.outcome != charge_outcome::no_address_space) return {};
-        if (std::byte* const p = try_take(pages, asked, move, true)) return {p, true};
-        if (!run.may_slide) return {};
-        const charge_status why = asked.why; // of the larger request, which reclaimers may help
-        if (std::byte* const p = charged(bytes_of(pages - now), asked, move,
-                                         [&] { return arena_.slide_down(run.first, now, pages, asked); }))
-            return {p, false};
-        return asked.refuse(why), grown_run{};
-    }
-    // Extends a run of `now` pages to `pages` pages in place. False: nothing has changed.
+    // The three ways of a run that grows (regrow.hpp), each one attempt, as take().
     template <class Move>
     bool grow(std::byte* first, std::size_t now, std::size_t pages, detail::memory_request& asked,
               Move& move) noexcept {
         return charged(bytes_of(pages - now), asked, move, [&] { return arena_.grow_up(first, now, pages, asked); });
+    }
+    template <class Move>
+    std::byte* take_to_grow(std::size_t pages, detail::memory_request& asked, Move& move) noexcept {
+        return try_take(pages, asked, move, true);
+    }
+    template <class Move>
+    std::byte* slide_down(std::byte* first, std::size_t now, std::size_t pages, detail::memory_request& asked,
+                          Move& move) noexcept {
+        return charged(bytes_of(pages - now), asked, move, [&] { return arena_.slide_down(first, now, pages, asked); });
     }
     // Gives a run of pages back to the arena, then refunds it.
     void give(std::byte* first, std::size_t pages) noexcept {
