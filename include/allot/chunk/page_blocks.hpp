@@ -14,7 +14,7 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/charge_status.hpp>
-#include <allot/page/arena_base.hpp>
+#include <allot/page/page_arena.hpp>
 #include <allot/page/pages_in_transit.hpp>
 #include <allot/page/regrow.hpp>
 #include <allot/watch/event_ring.hpp>
@@ -107,7 +107,7 @@ template <class Pages> class page_blocks {
     std::size_t kept_pages() const noexcept { return kept_.pages(); }
 
   private:
-    arena_base& arena() const noexcept { return pages_.arena(); }
+    page_arena& arena() const noexcept { return pages_.arena(); }
     unsigned shift() const noexcept { return arena().page_shift(); }
     std::size_t distance(const std::byte* p) const noexcept { return static_cast<std::size_t>(p - arena().begin()); }
     std::size_t page_of(const std::byte* p) const noexcept { return distance(p) >> shift(); }

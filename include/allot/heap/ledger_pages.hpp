@@ -16,7 +16,7 @@ namespace allot::inline ALLOT_ABI {
 
 template <class Ledger> class ledger_pages final : public page_provider {
   public:
-    ledger_pages(arena_base& arena, Ledger& ledger) noexcept
+    ledger_pages(page_arena& arena, Ledger& ledger) noexcept
         : page_provider(arena, charged_pages<Ledger>::watched, charged_pages<Ledger>::notifies), pages_(arena, ledger) {
     }
 

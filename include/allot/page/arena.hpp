@@ -2,7 +2,7 @@
 //
 //     allot::arena<> pages{allot::limit{1_GiB}, allot::name{"query"}};
 //
-// Its functions are those of arena_base.hpp. Cost: see there. Threads: any, except for construction and destruction.
+// Its functions are those of page_arena.hpp. Cost: see there. Threads: any, except for construction and destruction.
 #pragma once
 
 #include <allot/core/diagnose.hpp>
@@ -10,10 +10,10 @@
 #include <allot/core/policies.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
-#include <allot/page/arena_base.hpp>
 #include <allot/page/arena_table.hpp>
 #include <allot/page/borrowed.hpp>
 #include <allot/page/mapped.hpp>
+#include <allot/page/page_arena.hpp>
 #include <allot/page/page_source.hpp>
 #include <allot/page/range_request.hpp>
 #include <allot/sys/clock.hpp>
@@ -36,7 +36,7 @@ template <class Source>
 using arena_values = decltype(types<limit, name>{} + typename Source::accepted{}); // that its constructor takes
 
 struct never_resting {
-    explicit never_resting(arena_base&) noexcept {}
+    explicit never_resting(page_arena&) noexcept {}
 };
 
 } // namespace detail
@@ -48,7 +48,7 @@ struct never_resting {
 /// Requires: every client has ended before the destructor runs, otherwise checked builds report misuse; the name
 /// outlives the arena.
 /// Throws: out_of_memory if not even one page can be reserved (without exceptions: writes the report and aborts).
-template <class Set = policies<>> class arena : detail::range_source_of<Set>, public arena_base {
+template <class Set = policies<>> class arena : detail::range_source_of<Set>, public page_arena {
     using source = detail::range_source_of<Set>;
 
   public:
@@ -74,7 +74,7 @@ template <class Set = policies<>> class arena : detail::range_source_of<Set>, pu
     };
     template <class... Values>
     arena(opening o, Values&... values)
-        : source(values...), arena_base(o.range = source::make(o.request), o.limit, o.name) {
+        : source(values...), page_arena(o.range = source::make(o.request), o.limit, o.name) {
         if (begin() == nullptr || !detail::arenas.enter(*this)) refuse(o);
     }
     template <class... Values> static detail::range_request checked_request(Values&&... values) noexcept {

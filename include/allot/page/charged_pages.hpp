@@ -7,7 +7,7 @@
 
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
-#include <allot/page/arena_base.hpp>
+#include <allot/page/page_arena.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/watch/event_ring.hpp>
 
@@ -29,9 +29,9 @@ template <class Ledger> class charged_pages {
 
     static constexpr bool notifies = requires(Ledger& ledger) { ledger.notify_unused(); };
 
-    charged_pages(arena_base& arena, Ledger& ledger) noexcept : arena_(arena), ledger_(ledger) {}
+    charged_pages(page_arena& arena, Ledger& ledger) noexcept : arena_(arena), ledger_(ledger) {}
 
-    arena_base& arena() const noexcept { return arena_; }
+    page_arena& arena() const noexcept { return arena_; }
 
     // One attempt at a run of pages; null, with nothing changed, if the limit or the arena refuses. `move` is in
     // progress on success, else ended.
@@ -125,7 +125,7 @@ template <class Ledger> class charged_pages {
         });
     }
 
-    arena_base& arena_;
+    page_arena& arena_;
     Ledger& ledger_;
 };
 

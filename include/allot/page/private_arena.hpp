@@ -28,7 +28,7 @@ template <class Page, class Retain, std::size_t UsualPage = 0> class arena_choic
     template <class... Values>
     arena_choice(const char* name, std::size_t limit, Values&... values)
         : arena_({source::request_of(limit, UsualPage, values...), SIZE_MAX, name, {}}, values...) {}
-    arena_base& get() const noexcept { return arena_; }
+    page_arena& get() const noexcept { return arena_; }
 
   private:
     mutable arena_type arena_;
@@ -41,7 +41,7 @@ template <class Arena, class Retain, std::size_t UsualPage> class arena_choice<p
 
     template <class... Values>
     arena_choice(const char*, std::size_t, Values&... values) noexcept : arena_(find(values...)) {}
-    arena_base& get() const noexcept { return *arena_; }
+    page_arena& get() const noexcept { return *arena_; }
 
   private:
     template <class... Values> static Arena* find([[maybe_unused]] Values&... values) noexcept {

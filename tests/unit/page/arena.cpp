@@ -263,7 +263,7 @@ TEST_CASE("an arena needs no set: a range is enough", "[arena]") {
     REQUIRE(range.begin != nullptr);
     range.returns_pages = true;
     {
-        allot::arena_base pages{range, 1_MiB, "plain"};
+        allot::page_arena pages{range, 1_MiB, "plain"};
         CHECK(pages.limit() == 1_MiB);
         std::byte* const run = pages.take(16);
         REQUIRE(run != nullptr);
@@ -274,7 +274,7 @@ TEST_CASE("an arena needs no set: a range is enough", "[arena]") {
         CHECK(pages.trim() == 1_MiB);
         CHECK(pages.valid());
     }
-    const allot::arena_base none{allot::arena_range{}, 1_MiB, "none"};
+    const allot::page_arena none{allot::arena_range{}, 1_MiB, "none"};
     CHECK(none.begin() == nullptr);
     CHECK(none.page_count() == 0);
     CHECK(none.resident() == 0);

@@ -19,7 +19,7 @@
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
-#include <allot/page/arena_base.hpp>
+#include <allot/page/page_arena.hpp>
 #include <allot/row/row.hpp>
 #include <allot/row/row_ops.hpp>
 #include <allot/row/type_table.hpp>

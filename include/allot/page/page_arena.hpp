@@ -48,11 +48,11 @@ inline constinit tenants idle_arenas;
 /// Every arena<Set> is one.
 /// Requires: addresses passed in are in the arena's range, except for contains(); every tenant was removed before the
 /// destructor runs, otherwise checked builds report misuse.
-class arena_base {
+class page_arena {
   public:
     /// Owns the range's mapping from now on, and has no pages where `begin` is null, or the system refuses memory for
     /// the arena's tables. The name outlives it.
-    arena_base(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept
+    page_arena(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept
         : headers_out_of_band_(range.headers_out_of_band), page_kind_(range.page_kind), memory_(range),
           pages_(range, pages_of(range), tables_of(range), limit_bytes, name) {
         bounds_.page_shift = range.page_shift;
@@ -62,11 +62,11 @@ class arena_base {
         bounds_.bytes = range.bytes;
         bounds_.owners = reinterpret_cast<detail::page_owner*>(tables_of(range).owners);
     }
-    ~arena_base() {
+    ~page_arena() {
         if (!tenants_.empty()) report_misuse({.kind = misuse::living_handle, .arena = name()});
     }
-    arena_base(const arena_base&) = delete;
-    arena_base& operator=(const arena_base&) = delete;
+    page_arena(const page_arena&) = delete;
+    page_arena& operator=(const page_arena&) = delete;
 
     // ---- pages ----------------------------------------------------------------------------------------------
 
@@ -271,7 +271,7 @@ namespace detail {
 // An arena under retain::idle as a tenant of the process: page requests of other arenas return its memory.
 class resting_arena final : tenant {
   public:
-    explicit resting_arena(arena_base& a) noexcept : tenant("arena"), arena_(a) {
+    explicit resting_arena(page_arena& a) noexcept : tenant("arena"), arena_(a) {
         if (a.pages_.idle() == nullptr) return; // its pages are preallocated
         a.resting_ = this;
         idle_arenas.add(*this);
@@ -285,7 +285,7 @@ class resting_arena final : tenant {
     std::size_t return_idle(std::size_t, bool) noexcept override { return arena_.trim(); }
     std::size_t return_resting() noexcept override { return arena_.trim_idle(); }
 
-    arena_base& arena_;
+    page_arena& arena_;
 };
 
 } // namespace detail
