@@ -37,22 +37,30 @@ template <class Ledger> class charged_pages {
     // progress on success, else ended.
     template <class Move> std::byte* take(std::size_t pages, detail::memory_request& asked, Move&& move) noexcept {
         arena_.trim_others();
-        return try_take(pages, asked, move);
+        return charged(pages, asked, move, [&] { return arena_.take(pages, asked); });
     }
-    // The three ways of a run that grows (regrow.hpp), each one attempt, as take().
-    template <class Move>
-    bool grow(std::byte* first, std::size_t now, std::size_t pages, detail::memory_request& asked,
-              Move& move) noexcept {
-        return charged(bytes_of(pages - now), asked, move, [&] { return arena_.grow_up(first, now, pages, asked); });
-    }
-    template <class Move>
-    std::byte* take_to_grow(std::size_t pages, detail::memory_request& asked, Move& move) noexcept {
-        return try_take(pages, asked, move, true);
-    }
-    template <class Move>
-    std::byte* slide_down(std::byte* first, std::size_t now, std::size_t pages, detail::memory_request& asked,
-                          Move& move) noexcept {
-        return charged(bytes_of(pages - now), asked, move, [&] { return arena_.slide_down(first, now, pages, asked); });
+    // The same for pages that get() takes; it returns false or null where they are refused.
+    template <class Move, class Get>
+    ALLOT_ALWAYS_INLINE auto charged(std::size_t pages, detail::memory_request& asked, Move& move, Get get) noexcept
+        -> decltype(get()) {
+        const std::size_t bytes = bytes_of(pages);
+        // Other threads wait for moves to end, and a charge may call listeners or wait for other requests. So a move
+        // begins before the charge only if the ledger calls no listeners.
+        if constexpr (!calls_listeners) move.begin();
+        if (!ledger_.try_charge(bytes, asked)) {
+            if constexpr (!calls_listeners) move.end();
+            return {};
+        }
+        if constexpr (calls_listeners) move.begin();
+        [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
+        const auto got = get();
+        if constexpr (traces)
+            if (const std::size_t more = arena_.returned() - returned; more != 0) record(watch_event::trimmed, more);
+        if (got) return ledger_.confirm(bytes), got;
+        if constexpr (calls_listeners) move.end(); // cancel() calls listeners
+        ledger_.cancel(bytes);
+        if constexpr (!calls_listeners) move.end();
+        return {};
     }
     // Gives a run of pages back to the arena, then refunds it.
     void give(std::byte* first, std::size_t pages) noexcept {
@@ -92,38 +100,6 @@ template <class Ledger> class charged_pages {
     static constexpr bool calls_listeners = requires { Ledger::calls_listeners; };
 
     std::size_t bytes_of(std::size_t pages) const noexcept { return pages << arena_.page_shift(); }
-
-    // Charges, then returns get(); returns false (null), with nothing charged, if either fails.
-    template <class Move, class Get>
-    ALLOT_ALWAYS_INLINE auto charged(std::size_t bytes, detail::memory_request& asked, Move& move, Get get) noexcept
-        -> decltype(get()) {
-        // Other threads wait for moves to end, and a charge may call listeners or wait for other requests. So a move
-        // begins before the charge only if the ledger calls no listeners.
-        if constexpr (!calls_listeners) move.begin();
-        if (!ledger_.try_charge(bytes, asked)) {
-            if constexpr (!calls_listeners) move.end();
-            return {};
-        }
-        if constexpr (calls_listeners) move.begin();
-        const auto got = get();
-        if (got) return ledger_.confirm(bytes), got;
-        if constexpr (calls_listeners) move.end(); // cancel() calls listeners
-        ledger_.cancel(bytes);
-        if constexpr (!calls_listeners) move.end();
-        return {};
-    }
-
-    template <class Move>
-    std::byte* try_take(std::size_t pages, detail::memory_request& asked, Move& move, bool to_grow = false) noexcept {
-        return charged(bytes_of(pages), asked, move, [&] {
-            [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
-            std::byte* const p = to_grow ? arena_.take_to_grow(pages, asked) : arena_.take(pages, asked);
-            if constexpr (traces)
-                if (const std::size_t more = arena_.returned() - returned; more != 0)
-                    record(watch_event::trimmed, more);
-            return p;
-        });
-    }
 
     page_arena& arena_;
     Ledger& ledger_;

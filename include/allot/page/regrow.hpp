@@ -13,6 +13,7 @@
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
+#include <allot/page/page_arena.hpp>
 
 #include <cstddef>
 
@@ -29,14 +30,18 @@ class regrow {
 
     // One attempt; false: nothing has changed. Requires: grows(). Pages: a charged_pages; `move`: as at its take().
     template <class Pages, class Move> bool take(Pages& pages, memory_request& asked, Move& move) noexcept {
-        pages.arena().trim_others();
-        if (pages.grow(old_first_, old_pages_, pages_, asked, move)) return first_ = old_first_, true;
+        page_arena& arena = pages.arena();
+        arena.trim_others();
+        const std::size_t more = pages_ - old_pages_;
+        if (pages.charged(more, asked, move, [&] { return arena.grow_up(old_first_, old_pages_, pages_, asked); }))
+            return first_ = old_first_, true;
         if (!may_move_ || asked.why.outcome != charge_outcome::no_address_space) return false;
-        first_ = pages.take_to_grow(pages_, asked, move);
+        first_ = pages.charged(pages_, asked, move, [&] { return arena.take_to_grow(pages_, asked); });
         is_another_ = first_ != nullptr;
         if (is_another_ || !may_slide_) return is_another_;
         const charge_status why = asked.why; // of the larger request, which reclaimers may help
-        first_ = pages.slide_down(old_first_, old_pages_, pages_, asked, move);
+        first_ =
+            pages.charged(more, asked, move, [&] { return arena.slide_down(old_first_, old_pages_, pages_, asked); });
         if (first_ == nullptr) asked.refuse(why);
         return first_ != nullptr;
     }
