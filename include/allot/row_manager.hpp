@@ -13,7 +13,7 @@
 //   no slot: page_provider::take                      heap/ledger_pages.hpp          no heap's lock is held
 //     heap_group::collect (pages reported empty)      heap/heap_group.hpp            heap's spin lock if it is free
 //     charged_pages::take, page_ledger::try_charge    page/charged_pages.hpp         compare-and-swap; tree: its lock
-//     arena_base::take                                page/arena_base.hpp            arena's spin lock
+//     page_arena::take                                page/page_arena.hpp            arena's spin lock
 //     system_pages::commit                            page/system_pages.hpp          system call, for new pages only
 //     no page: page_queues::claim_any, take_waiting   heap/slot_caches.hpp           any free slot, also in caches
 //   refused: detail::climb, step by step              account/ladder.hpp             no lock between the steps
@@ -31,10 +31,10 @@
 //   page empty: page_queues::count, heap_group::note  heap/page_queues.hpp           no lock; the page stays charged
 // an empty page: at the next page request of its manager, by release_empty_pages(), or when the arena is full
 //   fixed_heap::reclaim, slot_store::collect          heap/fixed_heap.hpp            heap's spin lock
-//   leaving_pages::give, arena_base::give             page/arena_base.hpp            no lock; the page stays committed
+//   leaving_pages::give, page_arena::give             page/page_arena.hpp            no lock; the page stays committed
 //   page_ledger::refund                               ledger/page_ledger.hpp         atomic -bytes; tree: try_lock
 // a free page: by trim() or as the retain policy says
-//   arena_base::trim, system_pages::return_pages      page/system_pages.hpp          system call
+//   page_arena::trim, system_pages::return_pages      page/system_pages.hpp          system call
 #pragma once
 
 #include <allot/core/units.hpp>

@@ -1,4 +1,4 @@
-// page/page_bitmap.hpp with page/arena_base.hpp's count of taken pages: two words of one page each and their hints, a
+// page/page_bitmap.hpp with page/page_limit.hpp's count of taken pages: two words of one page each and their hints, a
 // taker under the lock, givers without it. A page is taken once, with what its giver wrote; and a page that was given
 // is found by the next taker, whatever the hints say.
 #include "relacy_common.hpp"
@@ -40,7 +40,7 @@ struct bitmap : rl::test_suite<bitmap, 3> {
         }
         return -1;
     }
-    int take() { // arena_base::take, allowed
+    int take() { // arena_pages::take, page_limit::admits
         lock.lock($);
         int got = -1;
         if (taken($).load(mo_acquire) < pages) {
@@ -56,7 +56,7 @@ struct bitmap : rl::test_suite<bitmap, 3> {
         }
         return got;
     }
-    void give(unsigned page) { // arena_base::give, undo; page_bitmap::give
+    void give(unsigned page) { // arena_pages::give, put_back; page_bitmap::give
         memory[page]($) = 3;
         RL_ASSERT(owned[page]);
         owned[page] = false;

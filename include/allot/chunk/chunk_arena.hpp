@@ -268,7 +268,7 @@ template <class Set> class chunk_arena {
         return ledger_.account();
     }
     const char* name() const noexcept { return name_; }
-    arena_base& arena() const noexcept { return arena_.get(); }
+    page_arena& arena() const noexcept { return arena_.get(); }
     std::size_t chunk_bytes() const noexcept { return core_.heap().chunk_bytes(); }
     /// Whether chunks, counts and charged bytes agree. For tests.
     /// Threads: no other thread may use the chunk arena meanwhile.

@@ -61,7 +61,7 @@ template <class Policies> class chunk_heap {
     // Requests for blocks that wait.
     std::atomic<std::uint32_t>& waiting() noexcept { return waiting_; }
     bool open() noexcept { return map_.open(span_, arena().page_count()); }
-    arena_base& arena() const noexcept { return pages_.arena(); }
+    page_arena& arena() const noexcept { return pages_.arena(); }
     block_table& map() noexcept { return map_; }
     const block_table& map() const noexcept { return map_; }
     std::size_t chunk_bytes() const noexcept { return chunk_; }

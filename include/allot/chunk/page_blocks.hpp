@@ -14,8 +14,9 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/charge_status.hpp>
-#include <allot/page/arena_base.hpp>
+#include <allot/page/page_arena.hpp>
 #include <allot/page/pages_in_transit.hpp>
+#include <allot/page/regrow.hpp>
 #include <allot/watch/event_ring.hpp>
 
 #include <atomic>
@@ -63,16 +64,23 @@ template <class Pages> class page_blocks {
     // Grows a live block by the pages after it, or gives its last ones back. False: nothing has changed. Requires
     // pages > 0.
     bool resize(std::byte* p, std::size_t pages) noexcept {
-        const std::size_t now = pages_of(p);
         if (pages >= block_table::inside - 1) return false;
-        if (pages > now) {
-            if (!grow(p, now, pages)) return false;
-        } else if (pages < now) {
+        const std::size_t now = pages_of(p);
+        regrow run{p, now, pages};
+        if (run.grows()) {
+            pages_in_transit::move taken{in_transit_};
+            memory_request asked{(pages - now) << shift()};
+            while (!run.take(pages_, asked, taken))
+                if (drop_kept() == 0) return false;
+            taken.end();
+            map_.set_words(page_of(p) + now, pages - now, block_table::inside);
+        } else {
             map_.set_words(page_of(p) + pages, now - pages, 0);
-            all_pages_.fetch_sub(now - pages, std::memory_order_relaxed);
-            pages_.give(p + (pages << shift()), now - pages);
         }
         map_.set_word(page_of(p), static_cast<std::uint32_t>(pages) + 1);
+        all_pages_.fetch_add(pages - now, std::memory_order_relaxed); // may wrap
+        run.finish(pages_);
+        if (run.grows()) pages_.settled();
         return true;
     }
     // More pages than any address space has.
@@ -99,7 +107,7 @@ template <class Pages> class page_blocks {
     std::size_t kept_pages() const noexcept { return kept_.pages(); }
 
   private:
-    arena_base& arena() const noexcept { return pages_.arena(); }
+    page_arena& arena() const noexcept { return pages_.arena(); }
     unsigned shift() const noexcept { return arena().page_shift(); }
     std::size_t distance(const std::byte* p) const noexcept { return static_cast<std::size_t>(p - arena().begin()); }
     std::size_t page_of(const std::byte* p) const noexcept { return distance(p) >> shift(); }
@@ -109,17 +117,6 @@ template <class Pages> class page_blocks {
         map_.set(first << shift(), block_table::large);
         live_.fetch_add(1, std::memory_order_relaxed);
         return address_of(first);
-    }
-    bool grow(std::byte* p, std::size_t now, std::size_t pages) noexcept {
-        pages_in_transit::move taken{in_transit_};
-        memory_request asked{(pages - now) << shift()};
-        while (!pages_.grow(p, now, pages, asked, taken))
-            if (drop_kept() == 0) return false;
-        taken.end();
-        map_.set_words(page_of(p) + now, pages - now, block_table::inside);
-        all_pages_.fetch_add(pages - now, std::memory_order_relaxed);
-        pages_.settled();
-        return true;
     }
     // Gives the pages of a block, which is not live, back to the arena. `on_refunded`: see charged_pages::give().
     template <class OnRefunded> void drop(std::byte* p, OnRefunded on_refunded) noexcept {

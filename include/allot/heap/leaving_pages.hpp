@@ -27,7 +27,7 @@ template <class Page> class leaving_pages {
     // Requires that no lock is held. Returns the number of pages.
     std::size_t give() noexcept {
         if (count_ == 0) return 0;
-        arena_base& arena = provider_.arena();
+        page_arena& arena = provider_.arena();
         while (Page* const p = pages_.first()) {
             pages_.remove(*p);
             std::byte* const memory = p->base();

@@ -16,7 +16,7 @@ namespace allot::inline ALLOT_ABI {
 
 template <class Ledger> class ledger_pages final : public page_provider {
   public:
-    ledger_pages(arena_base& arena, Ledger& ledger) noexcept
+    ledger_pages(page_arena& arena, Ledger& ledger) noexcept
         : page_provider(arena, charged_pages<Ledger>::watched, charged_pages<Ledger>::notifies), pages_(arena, ledger) {
     }
 
@@ -25,10 +25,10 @@ template <class Ledger> class ledger_pages final : public page_provider {
         heaps().collect();
         return pages_.take(pages, asked, taken);
     }
-    grown_run grow_or_take(const run_to_grow& run, std::size_t pages, detail::memory_request& asked,
-                           detail::pages_in_transit::move& taken) noexcept override {
+    bool take(detail::regrow& run, detail::memory_request& asked,
+              detail::pages_in_transit::move& taken) noexcept override {
         heaps().collect();
-        return pages_.grow_or_take(run, pages, asked, taken);
+        return run.take(pages_, asked, taken);
     }
     void refund(std::size_t pages) noexcept override { pages_.refund(pages); }
     void refund(std::size_t pages, detail::pages_in_transit::move& given) noexcept override {

@@ -8,9 +8,9 @@
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/heap/heap_group.hpp>
-#include <allot/page/arena_base.hpp>
+#include <allot/page/page_arena.hpp>
 #include <allot/page/pages_in_transit.hpp>
-#include <allot/page/run_growth.hpp>
+#include <allot/page/regrow.hpp>
 #include <allot/watch/event_ring.hpp>
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class page_provider {
     page_provider(const page_provider&) = delete;
     page_provider& operator=(const page_provider&) = delete;
 
-    arena_base& arena() const noexcept { return arena_; }
+    page_arena& arena() const noexcept { return arena_; }
     std::size_t page_bytes() const noexcept { return std::size_t{1} << arena_.page_shift(); }
     heap_group& heaps() noexcept { return heaps_; }
     const heap_group& heaps() const noexcept { return heaps_; }
@@ -31,9 +31,9 @@ class page_provider {
     // once the pages are in use.
     virtual std::byte* take(std::size_t pages, detail::memory_request& asked,
                             detail::pages_in_transit::move& taken) noexcept = 0;
-    // A longer run for one that was taken: the run itself, extended, or another one. Else as take().
-    virtual grown_run grow_or_take(const run_to_grow& run, std::size_t pages, detail::memory_request& asked,
-                                   detail::pages_in_transit::move& taken) noexcept = 0;
+    // The same for pages of a run that gets another number of them: run.take().
+    virtual bool take(detail::regrow& run, detail::memory_request& asked,
+                      detail::pages_in_transit::move& taken) noexcept = 0;
     void give(std::byte* first, std::size_t pages) noexcept {
         arena_.give(first, pages);
         refund(pages);
@@ -84,7 +84,7 @@ class page_provider {
   protected:
     // `watched`: the set records peaks or a trace; otherwise settled() and record() do nothing. `notifies`: requests of
     // its account may wait for memory.
-    page_provider(arena_base& arena, bool watched, bool notifies) noexcept
+    page_provider(page_arena& arena, bool watched, bool notifies) noexcept
         : arena_(arena), watched_(watched), notifies_(notifies) {}
     ~page_provider() = default;
 
@@ -93,7 +93,7 @@ class page_provider {
     virtual void notify_unused() noexcept = 0;
     virtual void note_event(watch_event kind, std::size_t bytes, const char* name) noexcept = 0;
 
-    arena_base& arena_;
+    page_arena& arena_;
     const bool watched_, notifies_;
     heap_group heaps_;
     detail::pages_in_transit in_transit_;

@@ -179,7 +179,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     page& page_of_slot(std::byte* row) const noexcept { return page_of_row(row, provider().arena().page_mask()); }
     // Whether an address is in a page of this heap.
     bool has_page_of(const std::byte* address) const noexcept {
-        const arena_base& arena = provider().arena();
+        const page_arena& arena = provider().arena();
         const void* const owner = arena.contains(address) ? arena.owner_of(address) : nullptr;
         if constexpr (Location::out_of_band)
             return owner != nullptr && static_cast<const page_header*>(owner)->owner == &heap_;

@@ -2,7 +2,7 @@
 //
 //     allot::arena<> pages{allot::limit{1_GiB}, allot::name{"query"}};
 //
-// Its functions are those of arena_base.hpp. Cost: see there. Threads: any, except for construction and destruction.
+// Its functions are those of page_arena.hpp. Cost: see there. Threads: any, except for construction and destruction.
 #pragma once
 
 #include <allot/core/diagnose.hpp>
@@ -10,10 +10,10 @@
 #include <allot/core/policies.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
-#include <allot/page/arena_base.hpp>
 #include <allot/page/arena_table.hpp>
 #include <allot/page/borrowed.hpp>
 #include <allot/page/mapped.hpp>
+#include <allot/page/page_arena.hpp>
 #include <allot/page/page_source.hpp>
 #include <allot/page/range_request.hpp>
 #include <allot/sys/clock.hpp>
@@ -26,95 +26,17 @@ namespace allot::inline ALLOT_ABI {
 
 namespace detail {
 
-// An arena as a tenant of the process, under retain::idle; else nothing.
-template <bool Idle> struct resting_arena {
-    explicit resting_arena(arena_base&) noexcept {}
-};
-template <> struct resting_arena<true> final : tenant {
-    explicit resting_arena(arena_base& a) noexcept : tenant("arena"), of(a) {}
-    std::size_t held() const noexcept override { return of.stats().committed; }
-    std::size_t return_idle(std::size_t, bool) noexcept override { return of.trim(); }
-    std::size_t return_resting() noexcept override { return of.trim_idle(); }
-    arena_base& of;
-};
+template <class Page, class Retain, std::size_t UsualPage> class arena_choice; // page/private_arena.hpp
 
-template <class Set> class built_arena : public arena_base {
-    using resolution = resolved<Set, product::arena>;
-    using page_policy = typename resolution::template answer<category::page>;
-    using retain_policy = typename resolution::template answer<category::retain>;
-    using source = page_source<page_policy>;
-    static constexpr bool lent = requires { page_policy::lent; };
-    static_assert(
-        !source::on_device || !requires { retain_policy::after; },
-        "allot: retain::idle would wait for the device at page requests; name retain::on_call instead");
+template <class Set>
+using range_source_of = range_source<typename resolved<Set, product::arena>::template answer<category::page>,
+                                     typename resolved<Set, product::arena>::template answer<category::retain>>;
 
-  public:
-    using set = Set;
-    using provides = typename page_policy::provides; // for page::of
+template <class Source>
+using arena_values = decltype(types<limit, name>{} + typename Source::accepted{}); // that its constructor takes
 
-    template <class... Values> explicit built_arena(Values&&... values) : backing_(values...) {
-        using accepted =
-            std::conditional_t<lent, types<allot::limit, allot::page_bytes, allot::name, std::span<std::byte>>,
-                               decltype(types<allot::limit, allot::page_bytes, allot::name, allot::reserve_bytes>{} +
-                                        typename source::values{})>;
-        check_values<product::arena, Set, accepted, Values...>();
-        if constexpr (lent) check_needed<product::arena, Set, types<std::span<std::byte>>, Values...>();
-        else check_needed<product::arena, Set, typename source::needed, Values...>();
-        range_request request;
-        request.limit = value_or<allot::limit>({SIZE_MAX}, values...).bytes;
-        request.page_bytes = value_or<allot::page_bytes>({0}, values...).bytes;
-        if constexpr (lent) request.lent = value_or<std::span<std::byte>>({}, values...);
-        else request.reserve_bytes = value_or<allot::reserve_bytes>({0}, values...).bytes;
-        open(request, request.limit, value_or<allot::name>({"arena"}, values...).text);
-    }
-    // For an owner with a ledger of its own: `request.limit` sizes range and pages, and is not enforced here.
-    template <class... Values>
-    built_arena(range_request request, const char* name, Values&... values) : backing_(values...) {
-        open(request, SIZE_MAX, name);
-    }
-    ~built_arena() {
-        leave_idle();
-        check_tenants();
-        if (begin() != nullptr) arenas.leave(*this);
-    }
-
-  private:
-    void open(const range_request& request, std::size_t limit, const char* name) {
-        arena_range range;
-        if constexpr (lent) range = page_policy::make(request, &detail::arena_metadata::lent_bytes);
-        else range = source::make(request, backing_);
-        range.returns_pages = range.returns_pages && retain_policy::when_called;
-        range.under_pressure = retain_policy::under_pressure;
-        if constexpr (idle_state<retain_policy>::enabled)
-            if (range.returns_pages) range.idle = &idle_;
-        const bool ok = range.begin != nullptr && start(range, limit, name) && arenas.enter(*this);
-        if constexpr (idle_state<retain_policy>::enabled)
-            if (ok && range.idle != nullptr) join_idle(among_idle_);
-        if (ok) return;
-        if (begin() != nullptr) close();
-        else if (range.begin != nullptr && range.mapping != 0)
-            sys::unmap(range.begin - range.front, range.mapping + range.front);
-        raise(out_of_memory(range.begin != nullptr ? "allot: out of memory: an arena has no memory for its tables"
-                            : lent                 ? "allot: out of memory: an arena was lent too few bytes"
-                                                   : "allot: out of memory: an arena cannot reserve address space",
-                            [&](text_writer& out) { report_refused(out, range, name); }));
-    }
-    static void report_refused(text_writer& out, const arena_range& range, const char* name) noexcept {
-        out.put("arena ").put(name).put(": ");
-        if (*range.why != 0) out.put(range.why).newline().put("arena ").put(name).put(": ");
-        const auto page = std::size_t{1} << range.page_shift;
-        out.put(range.begin != nullptr ? "the system refuses memory, or a mapping, for the tables of pages of "
-                : lent                 ? "too few bytes were lent for one page of "
-                                       : "the system refuses address space, even for one page of ");
-        out.bytes(page).newline();
-        if (lent) return;
-        const arena_totals now = arenas.totals();
-        out.put("  other arenas: ").number(now.arenas).put(", which reserve ").bytes(now.reserved).newline();
-        out.put("  to mend: smaller reserve_bytes or limits, or more of ulimit -v or vm.max_map_count").newline();
-    }
-    ALLOT_NO_UNIQUE_ADDRESS idle_state<retain_policy> idle_;
-    ALLOT_NO_UNIQUE_ADDRESS resting_arena<idle_state<retain_policy>::enabled> among_idle_{*this};
-    ALLOT_NO_UNIQUE_ADDRESS typename source::backing backing_;
+struct never_resting {
+    explicit never_resting(page_arena&) noexcept {}
 };
 
 } // namespace detail
@@ -126,8 +48,61 @@ template <class Set> class built_arena : public arena_base {
 /// Requires: every client has ended before the destructor runs, otherwise checked builds report misuse; the name
 /// outlives the arena.
 /// Throws: out_of_memory if not even one page can be reserved (without exceptions: writes the report and aborts).
-template <class Set = policies<>> class arena : public detail::built_arena<Set> {
-    using detail::built_arena<Set>::built_arena;
+template <class Set = policies<>> class arena : detail::range_source_of<Set>, public page_arena {
+    using source = detail::range_source_of<Set>;
+
+  public:
+    using set = Set;
+    using provides = // for page::of
+        typename resolved<Set, product::arena>::template answer<category::page>::provides;
+
+    template <class... Values>
+    explicit arena(Values&&... values)
+        : arena(opening{checked_request(values...), value_or<allot::limit>({SIZE_MAX}, values...).bytes,
+                        value_or<allot::name>({"arena"}, values...).text},
+                values...) {}
+    ~arena() { detail::arenas.leave(*this); }
+
+  private:
+    template <class Page, class Retain, std::size_t UsualPage> friend class detail::arena_choice;
+
+    struct opening {
+        detail::range_request request;
+        std::size_t limit; // SIZE_MAX: the owner's ledger has one, which sizes range and pages
+        const char* name;
+        arena_range range{}; // once it is made
+    };
+    template <class... Values>
+    arena(opening o, Values&... values)
+        : source(values...), page_arena(o.range = source::make(o.request), o.limit, o.name) {
+        if (begin() == nullptr || !detail::arenas.enter(*this)) refuse(o);
+    }
+    template <class... Values> static detail::range_request checked_request(Values&&... values) noexcept {
+        check_values<product::arena, Set, detail::arena_values<source>, Values...>();
+        check_needed<product::arena, Set, typename source::needed, Values...>();
+        return source::request_of(value_or<allot::limit>({SIZE_MAX}, values...).bytes, 0, values...);
+    }
+    ALLOT_COLD static void refuse(const opening& o) {
+        raise(out_of_memory(o.range.begin != nullptr ? "allot: out of memory: an arena has no memory for its tables"
+                            : source::lent           ? "allot: out of memory: an arena was lent too few bytes"
+                                                     : "allot: out of memory: an arena cannot reserve address space",
+                            [&](text_writer& out) { report_refused(out, o); }));
+    }
+    static void report_refused(text_writer& out, const opening& o) noexcept {
+        out.put("arena ").put(o.name).put(": ");
+        if (*o.range.why != 0) out.put(o.range.why).newline().put("arena ").put(o.name).put(": ");
+        out.put(o.range.begin != nullptr ? "the system refuses memory, or a mapping, for the tables of pages of "
+                : source::lent           ? "too few bytes were lent for one page of "
+                                         : "the system refuses address space, even for one page of ");
+        out.bytes(std::size_t{1} << o.range.page_shift).newline();
+        if (source::lent) return;
+        const detail::arena_totals now = detail::arenas.totals();
+        out.put("  other arenas: ").number(now.arenas).put(", which reserve ").bytes(now.reserved).newline();
+        out.put("  to mend: smaller reserve_bytes or limits, or more of ulimit -v or vm.max_map_count").newline();
+    }
+
+    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<source::rests, detail::resting_arena, detail::never_resting> resting_{
+        *this};
 };
 
 template <class Set>

@@ -27,7 +27,7 @@ struct arena_range {
     bool under_pressure = false; // free pages are returned before a request fails for lack of memory
     bool transparent_huge = false;
     bool lock = false;                  // against swapping
-    const char* page_kind = "plain";    // see arena_base::page_kind()
+    const char* page_kind = "plain";    // see page_arena::page_kind()
     std::byte* out_of_band = nullptr;   // zeros for the arena's tables; null: the arena maps its own
     detail::idle_pages* idle = nullptr; // the state of retain::idle; null: another rule
     page_backing* backing = nullptr;    // null: the pages are memory of the system or of the caller

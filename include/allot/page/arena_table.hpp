@@ -16,7 +16,7 @@
 #pragma once
 
 #include <allot/config.hpp>
-#include <allot/page/arena_base.hpp>
+#include <allot/page/page_arena.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
@@ -43,33 +43,33 @@ class arena_table {
     static constexpr std::size_t granule_bytes = std::size_t{1} << granule_shift;
 
     // The arena of any address, which is not read; null for an address outside every arena.
-    const arena_base* find(const void* p) noexcept {
+    const page_arena* find(const void* p) noexcept {
         const auto at = reinterpret_cast<std::uintptr_t>(p);
         if (ALLOT_UNLIKELY(at >> 48 != 0)) return nullptr;
         const leaf* const l = root_[at >> leaf_shift].load(std::memory_order_acquire);
         if (l == nullptr) return nullptr;
-        const arena_base* const found = (*l)[at >> granule_shift & leaf_mask].load(std::memory_order_acquire);
+        const page_arena* const found = (*l)[at >> granule_shift & leaf_mask].load(std::memory_order_acquire);
         if (ALLOT_UNLIKELY(found == shared())) return find_shared(p);
         return found != nullptr && found->contains(p) ? found : nullptr;
     }
 
     // False: no memory for the table, and nothing has changed.
-    bool enter(arena_base& arena) noexcept {
+    bool enter(page_arena& arena) noexcept {
         const detail::lock_guard hold(lock_);
         bool ok = true;
         for_granules(arena, [&](std::uintptr_t at) { ok = ok && leaf_for(at) != nullptr; });
         if (!ok) return false;
-        const bool alone = arena.has_granules_alone(granule_bytes);
+        const bool alone = has_granules_alone(arena);
         if (!alone && !join(arena)) return false;
         for_granules(arena, [&](std::uintptr_t at) {
             entry_for(at).store(alone ? &arena : shared(), std::memory_order_release);
         });
-        count(arena.mapping_, 1);
+        count(mapping_of(arena), 1);
         return true;
     }
-    void leave(arena_base& arena) noexcept {
+    void leave(page_arena& arena) noexcept {
         const detail::lock_guard hold(lock_);
-        count(arena.mapping_, std::size_t{0} - 1);
+        count(mapping_of(arena), std::size_t{0} - 1);
         if (range* const place = range_of(&arena)) change(*place, nullptr);
         for_granules(arena, [&](std::uintptr_t at) {
             auto& entry = entry_for(at);
@@ -87,14 +87,22 @@ class arena_table {
     static constexpr unsigned leaf_bits = 11;
     static constexpr unsigned leaf_shift = granule_shift + leaf_bits;
     static constexpr std::size_t leaf_mask = (std::size_t{1} << leaf_bits) - 1;
-    using leaf = std::array<std::atomic<const arena_base*>, leaf_mask + 1>;
+    using leaf = std::array<std::atomic<const page_arena*>, leaf_mask + 1>;
 
-    static const arena_base* shared() noexcept { return reinterpret_cast<const arena_base*>(std::uintptr_t{1}); }
+    static const page_arena* shared() noexcept { return reinterpret_cast<const page_arena*>(std::uintptr_t{1}); }
 
-    template <class Call> static void for_granules(const arena_base& arena, Call call) {
+    template <class Call> static void for_granules(const page_arena& arena, Call call) {
         const auto begin = reinterpret_cast<std::uintptr_t>(arena.begin());
         const auto end = reinterpret_cast<std::uintptr_t>(arena.end());
         for (std::uintptr_t at = begin & ~(granule_bytes - 1); at < end; at += granule_bytes) call(at);
+    }
+    // 0: the range is not the arena's own.
+    static std::size_t mapping_of(const page_arena& arena) noexcept { return arena.memory_.mapped_from(arena.begin()); }
+    // Whether its mapping fills its granules, so that no other memory is in them.
+    static bool has_granules_alone(const page_arena& arena) noexcept {
+        const std::size_t mapping = mapping_of(arena);
+        return mapping != 0 && reinterpret_cast<std::uintptr_t>(arena.begin()) % granule_bytes == 0 &&
+               mapping % granule_bytes == 0;
     }
     leaf* leaf_for(std::uintptr_t at) noexcept {
         auto& place = root_[at >> leaf_shift];
@@ -102,7 +110,7 @@ class arena_table {
             place.store(make_zeros<leaf>(), std::memory_order_release);
         return place.load(std::memory_order_relaxed);
     }
-    std::atomic<const arena_base*>& entry_for(std::uintptr_t at) noexcept {
+    std::atomic<const page_arena*>& entry_for(std::uintptr_t at) noexcept {
         return (*leaf_for(at))[at >> granule_shift & leaf_mask];
     }
 
@@ -110,7 +118,7 @@ class arena_table {
     struct range {
         std::atomic<std::uintptr_t> begin{0};
         std::atomic<std::size_t> bytes{0}; // 0: the entry is free
-        std::atomic<const arena_base*> arena{nullptr};
+        std::atomic<const page_arena*> arena{nullptr};
     };
     struct range_list {
         std::array<range, 62> ranges{};
@@ -123,7 +131,7 @@ class arena_table {
                 if (call(r)) return &r;
         return nullptr;
     }
-    range* range_of(const arena_base* arena) noexcept {
+    range* range_of(const page_arena* arena) noexcept {
         return first_range([&](const range& r) { return r.arena.load(std::memory_order_relaxed) == arena; });
     }
     bool has_arena_in(std::uintptr_t granule) noexcept {
@@ -134,7 +142,7 @@ class arena_table {
                }) != nullptr;
     }
     // Requires lock_. Adds an arena to the list of ranges; false: no memory.
-    bool join(const arena_base& arena) noexcept {
+    bool join(const page_arena& arena) noexcept {
         range* place = range_of(nullptr);
         if (place == nullptr) {
             auto* const more = make_zeros<range_list>();
@@ -148,7 +156,7 @@ class arena_table {
         return true;
     }
     // Requires lock_. changes_ is odd while the range is written; the releases order the stores after the odd value.
-    void change(range& r, const arena_base* arena) noexcept {
+    void change(range& r, const page_arena* arena) noexcept {
         const std::uint64_t was = changes_.load(std::memory_order_relaxed);
         changes_.store(was + 1, std::memory_order_relaxed);
         r.arena.store(arena, std::memory_order_release);
@@ -157,20 +165,20 @@ class arena_table {
         r.bytes.store(arena != nullptr ? arena->page_count() << arena->page_shift() : 0, std::memory_order_release);
         changes_.store(was + 2, std::memory_order_release);
     }
-    ALLOT_NOINLINE const arena_base* find_shared(const void* p) noexcept {
+    ALLOT_NOINLINE const page_arena* find_shared(const void* p) noexcept {
         const auto at = reinterpret_cast<std::uintptr_t>(p);
         for (unsigned tries = 0;; ++tries) {
             const std::uint64_t before = changes_.load(std::memory_order_acquire);
             const range* const found = first_range([&](const range& r) {
                 return at - r.begin.load(std::memory_order_acquire) < r.bytes.load(std::memory_order_acquire);
             });
-            const arena_base* const arena = found != nullptr ? found->arena.load(std::memory_order_acquire) : nullptr;
+            const page_arena* const arena = found != nullptr ? found->arena.load(std::memory_order_acquire) : nullptr;
             if (before % 2 == 0 && changes_.load(std::memory_order_relaxed) == before) return arena;
             if (tries < 64) pause();
             else yield();
         }
     }
-    // Requires lock_. Counts `by` arenas whose mapping has `mapping` bytes; 0: the range is not the arena's own.
+    // Requires lock_. Counts `by` arenas whose mapping has `mapping` bytes; none where it has 0.
     void count(std::size_t mapping, std::size_t by) noexcept {
         if (mapping == 0) return;
         arenas_.fetch_add(by, std::memory_order_relaxed);
@@ -202,6 +210,6 @@ inline constinit arena_table arenas ALLOT_SHARED;
 /// Returns: null for an address outside every arena.
 /// Complexity: see the head of this file.
 /// Threads: any.
-inline const arena_base* arena_at(const void* address) noexcept { return detail::arenas.find(address); }
+inline const page_arena* arena_at(const void* address) noexcept { return detail::arenas.find(address); }
 
 } // namespace allot::inline ALLOT_ABI

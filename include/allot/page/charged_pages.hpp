@@ -7,8 +7,7 @@
 #include <allot/account/memory_request.hpp>
 #include <allot/account/pending_charge.hpp>
 #include <allot/config.hpp>
-#include <allot/page/arena_base.hpp>
-#include <allot/page/run_growth.hpp>
+#include <allot/page/page_arena.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/watch/event_ring.hpp>
 
@@ -30,38 +29,39 @@ template <class Ledger> class charged_pages {
 
     static constexpr bool notifies = requires(Ledger& ledger) { ledger.notify_unused(); };
 
-    charged_pages(arena_base& arena, Ledger& ledger) noexcept : arena_(arena), ledger_(ledger) {}
+    charged_pages(page_arena& arena, Ledger& ledger) noexcept : arena_(arena), ledger_(ledger) {}
 
-    arena_base& arena() const noexcept { return arena_; }
+    page_arena& arena() const noexcept { return arena_; }
 
     // One attempt at a run of pages; null, with nothing changed, if the limit or the arena refuses. `move` is in
     // progress on success, else ended.
     template <class Move> std::byte* take(std::size_t pages, detail::memory_request& asked, Move&& move) noexcept {
         arena_.trim_others();
-        return try_take(pages, asked, move);
+        return charged(pages, asked, move, [&] { return arena_.take(pages, asked); });
     }
-    // One attempt to extend a run to `pages` pages, or to take another one of that size. A run that is extended by the
-    // pages in front of it starts at another address.
-    template <class Move>
-    grown_run grow_or_take(const run_to_grow& run, std::size_t pages, detail::memory_request& asked,
-                           Move&& move) noexcept {
-        arena_.trim_others();
-        const std::size_t now = run.pages;
-        if (grow(run.first, now, pages, asked, move)) return {run.first, false};
-        if (!run.may_move || asked.why.outcome != charge_outcome::no_address_space) return {};
-        if (std::byte* const p = try_take(pages, asked, move, true)) return {p, true};
-        if (!run.may_slide) return {};
-        const charge_status why = asked.why; // of the larger request, which reclaimers may help
-        if (std::byte* const p = charged(bytes_of(pages - now), asked, move,
-                                         [&] { return arena_.slide_down(run.first, now, pages, asked); }))
-            return {p, false};
-        return asked.refuse(why), grown_run{};
-    }
-    // Extends a run of `now` pages to `pages` pages in place. False: nothing has changed.
-    template <class Move>
-    bool grow(std::byte* first, std::size_t now, std::size_t pages, detail::memory_request& asked,
-              Move& move) noexcept {
-        return charged(bytes_of(pages - now), asked, move, [&] { return arena_.grow_up(first, now, pages, asked); });
+    // The same for pages that get() takes; it returns false or null where they are refused.
+    template <class Move, class Get>
+    ALLOT_ALWAYS_INLINE auto charged(std::size_t pages, detail::memory_request& asked, Move& move, Get get) noexcept
+        -> decltype(get()) {
+        const std::size_t bytes = bytes_of(pages);
+        // Other threads wait for moves to end, and a charge may call listeners or wait for other requests. So a move
+        // begins before the charge only if the ledger calls no listeners.
+        if constexpr (!calls_listeners) move.begin();
+        detail::pending_charge<Ledger> charge{ledger_};
+        if (!charge.hold(bytes, asked)) {
+            if constexpr (!calls_listeners) move.end();
+            return {};
+        }
+        if constexpr (calls_listeners) move.begin();
+        [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
+        const auto got = get();
+        if constexpr (traces)
+            if (const std::size_t more = arena_.returned() - returned; more != 0) record(watch_event::trimmed, more);
+        if (got) return charge.confirm(), got;
+        if constexpr (calls_listeners) move.end(); // cancel() calls listeners
+        charge.cancel();
+        if constexpr (!calls_listeners) move.end();
+        return {};
     }
     // Gives a run of pages back to the arena, then refunds it.
     void give(std::byte* first, std::size_t pages) noexcept {
@@ -102,40 +102,7 @@ template <class Ledger> class charged_pages {
 
     std::size_t bytes_of(std::size_t pages) const noexcept { return pages << arena_.page_shift(); }
 
-    // Charges, then returns get(); returns false (null), with nothing charged, if either fails.
-    template <class Move, class Get>
-    ALLOT_ALWAYS_INLINE auto charged(std::size_t bytes, detail::memory_request& asked, Move& move, Get get) noexcept
-        -> decltype(get()) {
-        // Other threads wait for moves to end, and a charge may call listeners or wait for other requests. So a move
-        // begins before the charge only if the ledger calls no listeners.
-        if constexpr (!calls_listeners) move.begin();
-        detail::pending_charge<Ledger> charge{ledger_};
-        if (!charge.hold(bytes, asked)) {
-            if constexpr (!calls_listeners) move.end();
-            return {};
-        }
-        if constexpr (calls_listeners) move.begin();
-        const auto got = get();
-        if (got) return charge.confirm(), got;
-        if constexpr (calls_listeners) move.end(); // cancel() calls listeners
-        charge.cancel();
-        if constexpr (!calls_listeners) move.end();
-        return {};
-    }
-
-    template <class Move>
-    std::byte* try_take(std::size_t pages, detail::memory_request& asked, Move& move, bool to_grow = false) noexcept {
-        return charged(bytes_of(pages), asked, move, [&] {
-            [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
-            std::byte* const p = to_grow ? arena_.take_to_grow(pages, asked) : arena_.take(pages, asked);
-            if constexpr (traces)
-                if (const std::size_t more = arena_.returned() - returned; more != 0)
-                    record(watch_event::trimmed, more);
-            return p;
-        });
-    }
-
-    arena_base& arena_;
+    page_arena& arena_;
     Ledger& ledger_;
 };
 

@@ -20,17 +20,18 @@ namespace detail {
 
 using page_owner = std::atomic<const void*>;
 
-// A handle's copy of its arena's bounds, which classifies an address in few instructions.
+// The addresses of an arena, and the owners of its pages. A handle has a copy, which classifies an address in few
+// instructions.
 struct arena_bounds {
-    std::uintptr_t begin = 0;
+    std::byte* begin = nullptr;
     std::size_t bytes = 0;
-    const page_owner* owners = nullptr;
+    page_owner* owners = nullptr;
     std::uintptr_t page_mask = 0; // address & page_mask: the start of its page
     unsigned page_shift = 0;
 
     // Bytes from the arena's start; not less than `bytes` for an address outside.
     ALLOT_ALWAYS_INLINE std::size_t offset(const void* p) const noexcept {
-        return reinterpret_cast<std::uintptr_t>(p) - begin;
+        return reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(begin);
     }
     ALLOT_ALWAYS_INLINE bool contains(const void* p) const noexcept { return offset(p) < bytes; }
     // Requires an offset within the arena.

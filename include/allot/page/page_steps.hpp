@@ -8,7 +8,7 @@
 #include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
-#include <allot/page/arena_base.hpp>
+#include <allot/page/page_arena.hpp>
 #include <allot/page/pages_in_transit.hpp>
 
 namespace allot::inline ALLOT_ABI {
@@ -19,7 +19,7 @@ template <class ReturnIdle> class page_steps {
   public:
     static constexpr bool any = true;
 
-    page_steps(arena_base& arena, pages_in_transit& in_transit, ReturnIdle return_idle) noexcept
+    page_steps(page_arena& arena, pages_in_transit& in_transit, ReturnIdle return_idle) noexcept
         : arena_(arena), short_of_pages_(in_transit), return_idle_(return_idle) {}
 
     climbed return_idle(const memory_request&) noexcept {
@@ -42,7 +42,7 @@ template <class ReturnIdle> class page_steps {
     }
 
   private:
-    arena_base& arena_;
+    page_arena& arena_;
     pages_in_transit::request short_of_pages_;
     ReturnIdle return_idle_;
     unsigned way_ = 0;

@@ -7,7 +7,8 @@
 #include <allot/core/bits.hpp>
 #include <allot/core/category/page.hpp>
 #include <allot/core/min_max.hpp>
-#include <allot/page/arena_base.hpp>
+#include <allot/page/arena_memory.hpp>
+#include <allot/page/arena_range.hpp>
 #include <allot/page/arena_table.hpp>
 #include <allot/sys/map.hpp>
 
@@ -74,7 +75,7 @@ inline arena_range reserve_range(std::size_t page, std::size_t bytes, std::size_
         const std::size_t whole = align_up(bytes, arena_table::granule_bytes);
         range.bytes = bytes;
         range.mapping = whole;
-        range.front = arena_metadata::bytes(bytes >> range.page_shift, true);
+        range.front = arena_tables::bytes(bytes >> range.page_shift, true);
         range.begin = sys::reserve(whole, align, range.front);
         if (range.begin != nullptr) return range;
         range.mapping = bytes;

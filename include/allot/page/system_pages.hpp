@@ -26,15 +26,9 @@ namespace detail {
 
 class system_pages {
   public:
-    void start(const arena_range& range, std::size_t pages) noexcept {
-        begin_ = range.begin;
-        pages_ = pages;
-        shift_ = range.page_shift;
-        wants_lock_ = range.lock;
-        huge_ = range.transparent_huge;
-        low_ = range.committed ? pages : 0;
-        high_ = pages;
-    }
+    system_pages(const arena_range& range, std::size_t pages) noexcept
+        : low_(range.committed ? pages : 0), high_(pages), begin_(range.begin), pages_(pages), shift_(range.page_shift),
+          wants_lock_(range.lock), huge_(range.transparent_huge) {}
 
     bool are_usable(std::size_t first, std::size_t n) const noexcept {
         return first + n <= low_.load(std::memory_order_acquire) || first >= high_.load(std::memory_order_acquire);
@@ -81,6 +75,7 @@ class system_pages {
 
     // Whether the policy asks for locking, and the system never refused it.
     bool are_locked() const noexcept { return wants_lock_ && !lock_refused_.load(std::memory_order_relaxed); }
+    std::size_t bytes_of(std::size_t pages) const noexcept { return pages << shift_; }
     // Bytes in memory, by the system's count. Walks over the committed ranges.
     std::size_t resident() const noexcept {
         const std::size_t low = low_.load(), rest = max(low, high_.load()); // the two ranges may touch
@@ -99,13 +94,13 @@ class system_pages {
         if (from < to) sys::advise_huge(at(from), (to - from) << shift_);
     }
 
-    std::atomic<std::size_t> low_{0};
-    std::atomic<std::size_t> high_{0};
-    std::byte* begin_ = nullptr;
-    std::size_t pages_ = 0;
-    unsigned shift_ = 20;
-    bool wants_lock_ = false;
-    bool huge_ = false;
+    std::atomic<std::size_t> low_;
+    std::atomic<std::size_t> high_;
+    std::byte* const begin_;
+    const std::size_t pages_;
+    const unsigned shift_;
+    const bool wants_lock_;
+    const bool huge_;
     std::atomic<bool> lock_refused_{false};
 };
 

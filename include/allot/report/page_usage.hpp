@@ -11,7 +11,7 @@
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
 #include <allot/heap/heap_base.hpp>
-#include <allot/page/arena_base.hpp>
+#include <allot/page/page_arena.hpp>
 #include <allot/report/json.hpp>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ constexpr std::string_view kind(char letter) noexcept {
 
 // Calls draw(letters) for the arena's pages in order, at most map_part at a time.
 template <class Rows, class Draw> void draw_pages(const Rows& rows, Draw draw) noexcept {
-    const arena_base& arena = rows.arena();
+    const page_arena& arena = rows.arena();
     std::array<char, map_part> letters;
     for (std::size_t from = 0; from < arena.page_count(); from += map_part) {
         const std::size_t n = std::min(map_part, arena.page_count() - from);
@@ -75,7 +75,7 @@ template <class Rows, class Draw> void draw_pages(const Rows& rows, Draw draw) n
 
 /// Writes 64 pages per line, after the number of the first; equal lines of one letter are counted, not repeated.
 template <class Rows> void write_page_usage(text_writer& out, const Rows& rows) noexcept {
-    const arena_base& arena = rows.arena();
+    const page_arena& arena = rows.arena();
     out.put("pages of ").bytes(arena.page_bytes()).put(" in arena ").put(arena.name());
     out.put(": - untouched, . free, ',' free with memory, 0-9 tenths of slots in use, F full, H huge, # other")
         .newline();
@@ -104,7 +104,7 @@ template <class Rows> void write_page_usage(text_writer& out, const Rows& rows) 
 /// Writes {"arena": .., "page_bytes": .., "pages": .., "runs": [{"first": 0, "pages": 3, "kind": "slots", "tenths": 7},
 /// ..]}. Kinds are untouched, free, free_dirty, slots, huge (one run per row) and other.
 template <class Rows> void write_page_usage_json(text_writer& out, const Rows& rows) noexcept {
-    const arena_base& arena = rows.arena();
+    const page_arena& arena = rows.arena();
     json_writer json{out};
     json.open().put("arena", arena.name()).put("page_bytes", arena.page_bytes()).put("pages", arena.page_count());
     json.key("runs").open('[');

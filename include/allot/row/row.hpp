@@ -7,8 +7,8 @@
 
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
-#include <allot/page/arena_base.hpp>
 #include <allot/page/arena_table.hpp>
+#include <allot/page/page_arena.hpp>
 #include <allot/row/row_ops.hpp>
 
 #include <cstddef>
@@ -16,25 +16,25 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-ALLOT_COLD inline page_header* no_page_of_row(const arena_base& arena, const void* address) noexcept {
+ALLOT_COLD inline page_header* no_page_of_row(const page_arena& arena, const void* address) noexcept {
     report_misuse({.kind = misuse::not_a_row, .address = address, .arena = arena.name()});
     return nullptr;
 }
 // The page of a row of this arena, by the page map: the page itself may hold anything, as a later page of a huge row
 // does. For an address in no page of rows: what `none` returns.
 template <class None>
-ALLOT_ALWAYS_INLINE page_header* page_of_row(const arena_base& arena, const void* address, None none) noexcept {
+ALLOT_ALWAYS_INLINE page_header* page_of_row(const page_arena& arena, const void* address, None none) noexcept {
     const void* const owner = arena.owner_of(address);
     if (ALLOT_UNLIKELY(owner == nullptr)) return none();
     if (ALLOT_UNLIKELY(arena.headers_out_of_band())) return static_cast<page_header*>(const_cast<void*>(owner));
     return reinterpret_cast<page_header*>(page_of(address, arena.page_mask()));
 }
 // The same; null for such an address, which is reported as misuse.
-inline page_header* page_of_row(const arena_base& arena, const void* address) noexcept {
+inline page_header* page_of_row(const page_arena& arena, const void* address) noexcept {
     return page_of_row(arena, address, [&]() noexcept { return no_page_of_row(arena, address); });
 }
 // Checked builds: whether memory in front of the address may be read, as the count of a row. If not, it is reported.
-inline bool is_behind_header(const arena_base& arena, const void* address) noexcept {
+inline bool is_behind_header(const page_arena& arena, const void* address) noexcept {
     page_header* const page = page_of_row(arena, address);
     if (page == nullptr || arena.headers_out_of_band()) return page != nullptr;
     const auto* const at = static_cast<const std::byte*>(address);
@@ -44,7 +44,7 @@ inline bool is_behind_header(const arena_base& arena, const void* address) noexc
 }
 // The page of a row; null for an address outside every arena.
 inline page_header* page_of_row(const void* address) noexcept {
-    const arena_base* const arena = arena_at(address);
+    const page_arena* const arena = arena_at(address);
     return arena != nullptr ? page_of_row(*arena, address) : nullptr;
 }
 // Hides from the compiler what the address points to. It would warn of the count in front of a constant, which is never
@@ -56,10 +56,10 @@ ALLOT_ALWAYS_INLINE std::byte* opaque_bytes(const void* row) noexcept {
 }
 
 // As link() and release() for a row of a known arena. Work also where this library does not share the table of arenas.
-inline void link_in(const arena_base& arena, const void* row) noexcept {
+inline void link_in(const page_arena& arena, const void* row) noexcept {
     if (page_header* const page = page_of_row(arena, row)) page->ops->link(*page, opaque_bytes(row));
 }
-ALLOT_NOINLINE inline void release_in(const arena_base& arena, const void* row) noexcept {
+ALLOT_NOINLINE inline void release_in(const page_arena& arena, const void* row) noexcept {
     if (page_header* const page = page_of_row(arena, row)) page->ops->release(*page, opaque_bytes(row));
 }
 

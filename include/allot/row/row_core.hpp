@@ -66,7 +66,7 @@ template <class Set> class row_core {
     auto& pages() const noexcept { return pages_; }
     ledger_type& ledger() noexcept { return ledger_; }
     const ledger_type& ledger() const noexcept { return ledger_; }
-    arena_base& arena() const noexcept { return arena_.get(); }
+    page_arena& arena() const noexcept { return arena_.get(); }
     heap_group& heaps() const noexcept { return pages_.heaps(); }
     const char* name() const noexcept { return name_; }
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }

@@ -309,7 +309,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     }
     const char* name() const noexcept { return core_.name(); }
     /// Returns: the arena that the pages come from, private or shared.
-    arena_base& arena() const noexcept { return core_.arena(); }
+    page_arena& arena() const noexcept { return core_.arena(); }
     /// Returns: true if the invariants of every heap and canary hold. Requires: no other thread uses the manager.
     bool valid() const noexcept {
         bool good = true;

@@ -14,8 +14,8 @@ BUGS = {
         law=7),
     "pages_grown_past_the_limit": bug(
         "unit/chunk/chunk_arena.cpp",
-        "pages_.grow(p, now, pages, asked, taken)",
-        "(taken.begin(), arena().grow_up(p, now, pages))",
+        "pages.charged(more, asked, move, [&] { return arena.grow_up(old_first_, old_pages_, pages_, asked); })",
+        "(move.begin(), arena.grow_up(old_first_, old_pages_, pages_))",
         law=1),
     "owner_does_not_look_who_asks": bug(
         "unit/sync/owner_entry.cpp",

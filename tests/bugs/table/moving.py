@@ -44,13 +44,13 @@ BUGS = {
         law=11),
     "huge_row_of_a_pinned_type_moves": bug(
         "unit/row/resized_contents.cpp",
-        "const run_to_grow from{to.old, h.pages, type.can_move(), type.moves_as_bytes()};",
-        "const run_to_grow from{to.old, h.pages, true, type.moves_as_bytes()};",
+        "regrow{run_of(h), h.pages, pages, type.can_move(), type.moves_as_bytes()}",
+        "regrow{run_of(h), h.pages, pages, true, type.moves_as_bytes()}",
         law=11),
     "declined_resize_keeps_its_pages": bug(
         "unit/row/resize.cpp",
-        "moved != nullptr ? huge.drop_old(to) : huge.give_up(to);",
-        "if (moved != nullptr) huge.drop_old(to);",
+        "moved ? huge.drop_old(to) : huge.give_up(to);",
+        "if (moved) huge.drop_old(to);",
         law=2),
     "array_evicts_rows_to_hold_more": bug(
         "unit/row/row_array.cpp",

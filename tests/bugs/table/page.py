@@ -14,8 +14,8 @@ BUGS = {
         law=5),
     "pages_go_back_when_they_are_given": bug(
         "unit/page/retain.cpp",
-        "confirmed_.fetch_sub(pages, std::memory_order_relaxed); put_back(page, pages);",
-        "confirmed_.fetch_sub(pages, std::memory_order_relaxed); put_back(page, pages); static_cast<void>(trim());",
+        "limit_.unconfirm(n); put_back(first, n);",
+        "limit_.unconfirm(n); put_back(first, n); static_cast<void>(trim());",
         law=3),
     "full_arena_is_called_fragmented": bug(
         "unit/page/arena.cpp",
@@ -24,7 +24,7 @@ BUGS = {
         law=8, smoke=True),
     "ended_arenas_stay_counted": bug(
         "unit/page/address_space.cpp",
-        "count(arena.mapping_, std::size_t{0} - 1);",
+        "count(mapping_of(arena), std::size_t{0} - 1);",
         "",
         law=10, smoke=True),
 }

@@ -20,7 +20,7 @@ namespace {
 struct reserves : allot::policies<allot::page::mapped<allot::page::mapped_options{.reserve = 192_MiB}>> {};
 struct huge_reserves : allot::policies<allot::page::huge_pages<allot::page::huge_options{.reserve = 192_MiB}>> {};
 
-std::string report_of(const allot::arena_base& pages) {
+std::string report_of(const allot::page_arena& pages) {
     char page[2048];
     allot::text_writer out{page};
     pages.report(out);

@@ -257,3 +257,25 @@ TEST_CASE("memory can be kept out of core dumps and from being swapped", "[arena
     allot::arena<> plain{allot::reserve_bytes{1_MiB}};
     CHECK_FALSE(plain.locked());
 }
+
+TEST_CASE("an arena needs no set: a range is enough", "[arena]") {
+    allot::arena_range range = allot::detail::reserve_range(64_KiB, 64_MiB);
+    REQUIRE(range.begin != nullptr);
+    range.returns_pages = true;
+    {
+        allot::page_arena pages{range, 1_MiB, "plain"};
+        CHECK(pages.limit() == 1_MiB);
+        std::byte* const run = pages.take(16);
+        REQUIRE(run != nullptr);
+        std::memset(run, 1, 1_MiB);
+        CHECK(pages.take() == nullptr);
+        CHECK(allot::arena_at(run) == nullptr); // no set has entered it in the table
+        pages.give(run, 16);
+        CHECK(pages.trim() == 1_MiB);
+        CHECK(pages.valid());
+    }
+    const allot::page_arena none{allot::arena_range{}, 1_MiB, "none"};
+    CHECK(none.begin() == nullptr);
+    CHECK(none.page_count() == 0);
+    CHECK(none.resident() == 0);
+}

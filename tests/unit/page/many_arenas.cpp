@@ -27,7 +27,7 @@ std::size_t resident_now() {
     return 0;
 }
 // Bytes of transparent huge pages within a range.
-std::size_t huge_bytes(const allot::arena_base& pages) {
+std::size_t huge_bytes(const allot::page_arena& pages) {
     std::ifstream maps("/proc/self/smaps");
     std::size_t sum = 0;
     bool inside = false;

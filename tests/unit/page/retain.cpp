@@ -152,7 +152,7 @@ TEST_CASE("with the system's clock, too", "[arena][retain]") {
 
 TEST_CASE("an arena that looks for nothing carries nothing for it", "[arena][retain]") {
     STATIC_REQUIRE(sizeof(allot::arena<on_call_set>) == sizeof(allot::arena<on_pressure_set>));
-    STATIC_REQUIRE(sizeof(allot::arena<on_pressure_set>) == sizeof(allot::arena_base));
+    STATIC_REQUIRE(sizeof(allot::arena<on_pressure_set>) == sizeof(allot::page_arena));
     allot::arena<on_pressure_set> pages{allot::page_bytes{64_KiB}};
     give(pages, take(pages, 2));
     CHECK(pages.trim_idle() == 0);

@@ -19,6 +19,7 @@
 #include <allot/heap/header_location.hpp>
 #include <allot/heap/heap_base.hpp>
 #include <allot/heap/page_provider.hpp>
+#include <allot/page/regrow.hpp>
 #include <allot/row/huge/huge_register.hpp>
 #include <allot/row/link_count.hpp>
 #include <allot/row/row_context.hpp>
@@ -89,12 +90,10 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     }
     // ---- resize: grow or shrink, then adopt, then drop_old; or give_up instead of the last two ------------------
 
-    // The run of a resized row, and the old one.
+    // A row that is resized, and its run.
     struct resizing {
         huge_header* row;
-        std::size_t pages, old_pages;
-        std::byte* old;
-        grown_run run;
+        regrow run;
         explicit operator bool() const noexcept { return static_cast<bool>(run); }
     };
     // Whether a row of `bytes` takes the pages that this one has.
@@ -104,12 +103,11 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     // Takes memory for a row of `bytes`; the row does not change. False where the request is refused.
     resizing find(page_header& p, std::size_t bytes, memory_request& asked) noexcept {
         huge_header& h = header(p);
-        resizing to{&h, pages_for(bytes, h.row_offset), h.pages, run_of(h), {}};
-        if (to.pages == 0) return refuse_size(bytes, asked), to;
-        if (to.pages <= h.pages) return to.run = {to.old, false}, to;
         const row_type& type = *type_of(h);
-        const run_to_grow from{to.old, h.pages, type.can_move(), type.moves_as_bytes()};
-        to.run = take([&](auto& taken) { return provider_.grow_or_take(from, to.pages, asked, taken); });
+        const std::size_t pages = pages_for(bytes, h.row_offset);
+        if (pages == 0) return refuse_size(bytes, asked), resizing{&h, regrow{nullptr, 0, 0}};
+        resizing to{&h, regrow{run_of(h), h.pages, pages, type.can_move(), type.moves_as_bytes()}};
+        if (to.run.grows()) take([&](auto& taken) { return provider_.take(to.run, asked, taken); });
         return to;
     }
     // Makes the run the row's, with its first `keep` bytes, and returns the row; the old pages are still there. Drops
@@ -118,47 +116,41 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         const huge_header was = *to.row;
         std::byte* const from = row_of(*to.row);
         const row_type& type = *type_of(*to.row);
-        const std::size_t had = usable_bytes(was), has = usable_bytes(to.pages, was.row_offset);
+        const std::size_t had = usable_bytes(was), has = usable_bytes(to.run.pages(), was.row_offset);
         word(*to.row, from).unseal();
         std::byte* row = from;
         std::size_t kept = had - (Counts ? type.check_bytes() : 0); // bytes that the caller may know
-        if (to.run.first != to.old) {
+        if (to.run.first() != to.run.old_first()) {
             constexpr std::size_t count_bytes = 2 * sizeof(std::uint32_t);
             const bool constructed = (word(*to.row, from).load() & link_word::constructed) != 0;
-            row = to.run.first + was.row_offset;
+            row = to.run.first() + was.row_offset;
             kept = min(keep, kept);
-            provider_.arena().set_owner(to.old, nullptr);
+            provider_.arena().set_owner(to.run.old_first(), nullptr);
             std::memmove(row - count_bytes, from - count_bytes, count_bytes + kept);
             if (type.moves_as_object(constructed)) type.relocate(row, from); // over the copy: what lies behind it stays
-            if (to.run.is_another) to.row->ops = nullptr;
-            to.row = layout::template construct_header<huge_header>(to.run.first);
+            if (to.run.is_another()) to.row->ops = nullptr;
+            to.row = layout::template construct_header<huge_header>(to.run.first());
             *to.row = was;
-            provider_.arena().set_owner(to.run.first, static_cast<page_header*>(to.row));
+            provider_.arena().set_owner(to.run.first(), static_cast<page_header*>(to.row));
         }
-        to.row->pages = to.pages;
+        to.row->pages = to.run.pages();
         if constexpr (Guard::wipes)
             if (kept < has) sys::wipe(row + kept, has - kept);
         if constexpr (has_canary<Guard>) canary_.write(row, has + Guard::row_bytes, arena_offset(row));
         rows_register::publish(*was.entry, *to.row, *type_number(*to.row, row));
-        pages_.fetch_add(to.pages - to.old_pages, std::memory_order_relaxed); // may wrap
+        pages_.fetch_add(to.run.pages() - to.run.old_pages(), std::memory_order_relaxed); // may wrap
         return row;
     }
     // Gives back the pages that the adopted row has left.
     void drop_old(const resizing& to) noexcept {
-        if (to.run.is_another) return give(to.old, to.old_pages);
-        if (to.pages < to.old_pages) return give(page_at(to.old, to.pages), to.old_pages - to.pages);
-        give_slid(to, page_at(to.run.first, to.pages));
-        provider_.settled();
+        const std::size_t page = provider_.page_bytes();
+        if constexpr (Guard::wipes)
+            to.run.visit_left(page, [&](std::byte* first, std::size_t n) { sys::wipe(first, n * page); });
+        to.run.finish(provider_);
+        if (to.run.grows()) provider_.settled();
     }
     // Gives back the pages that find() has taken.
-    void give_up(const resizing& to) noexcept {
-        if (to.run.is_another) return provider_.give(to.run.first, to.pages);
-        if (to.pages <= to.old_pages) return;
-        const bool slid = to.run.first != to.old;
-        const std::size_t more = to.pages - to.old_pages;
-        give_slid(to, to.run.first);
-        provider_.give(slid ? to.old - (more << provider_.arena().page_shift()) : page_at(to.old, to.old_pages), more);
-    }
+    void give_up(const resizing& to) noexcept { to.run.undo(provider_); }
 
     std::size_t rows() const noexcept { return rows_.load(std::memory_order_relaxed); }
     std::size_t pages() const noexcept { return pages_.load(std::memory_order_relaxed); }
@@ -221,7 +213,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         if (!checked_add(bytes, offset + Guard::row_bytes + provider_.page_bytes() - 1, total)) return 0;
         return Place::out_of_band && bytes == 0 ? 1 : total >> provider_.arena().page_shift();
     }
-    // What request(taken) takes: a run of pages.
+    // What request(taken) takes: pages.
     template <class Request> auto take(Request request) noexcept {
         detail::pages_in_transit::move taken{provider_.in_transit()};
         const auto run = request(taken);
@@ -327,21 +319,6 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     }
     static heap_base* leaves(page_header&, std::byte*, const void*) noexcept { return nullptr; }
 
-    std::byte* page_at(std::byte* first, std::size_t n) const noexcept {
-        return first + (n << provider_.arena().page_shift());
-    }
-    // Where the row has slid: as many pages from `first` on as it has slid beyond those that it gained.
-    void give_slid(const resizing& to, std::byte* first) noexcept {
-        const std::size_t by = static_cast<std::size_t>(to.old - to.run.first) >> provider_.arena().page_shift();
-        if (by == 0) return;
-        const std::size_t n = by - (to.pages - to.old_pages);
-        if constexpr (Guard::wipes) sys::wipe(first, n << provider_.arena().page_shift());
-        provider_.arena().give_slid(first, n);
-    }
-    void give(std::byte* first, std::size_t pages) noexcept {
-        if constexpr (Guard::wipes) sys::wipe(first, pages << provider_.arena().page_shift());
-        provider_.give(first, pages);
-    }
     static row_state state(page_header& p, std::byte* row, const void* manager) noexcept {
         huge_header& h = header(p);
         if (h.context->manager != manager) return {.is_of_other = true};

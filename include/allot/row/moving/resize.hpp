@@ -19,7 +19,7 @@
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
-#include <allot/page/arena_base.hpp>
+#include <allot/page/page_arena.hpp>
 #include <allot/row/row.hpp>
 #include <allot/row/row_ops.hpp>
 #include <allot/row/type_table.hpp>
@@ -102,38 +102,33 @@ template <class Core> class row_resizer {
         auto& huge = core_.huge();
         auto to = huge.find(*page_, bytes_ + check_bytes(), asked_);
         if (!to) return nullptr;
-        report_damage();
-        void* moved = nullptr;
-        {
-            const auto end = [&] { moved != nullptr ? huge.drop_old(to) : huge.give_up(to); };
-            const at_end<decltype(end)> finally{end};
-            publish([&]() noexcept -> resized_row {
-                if (moved == nullptr) moved = huge.adopt(to, keep_);
-                return {moved, allot::capacity(moved)};
-            });
-        }
-        return moved != nullptr ? moved : refuse("its new capacity was not published");
+        return publish_move(
+            publish, [&]() noexcept -> void* { return huge.adopt(to, keep_); },
+            [&](bool moved) { moved ? huge.drop_old(to) : huge.give_up(to); });
     }
     template <class Publish> void* replace(Publish& publish) {
         if (!may_move_) return refuse("a row of this type does not move");
         void* const larger = core_.find(asked_, *type_);
         if (larger == nullptr) return nullptr;
-        report_damage();
-        bool moved = false;
+        return publish_move(
+            publish, [&]() noexcept { return move_to(larger), larger; },
+            [&](bool moved) { moved ? page_->ops->leave(*page_, row_) : core_.release(larger); });
+    }
+    // Lets publish() call move(), once; it returns the row's new address. Then calls end(whether the row has moved).
+    template <class Publish, class Move, class End> void* publish_move(Publish& publish, Move move, End end) {
+        // Damage would vanish with the old row. Reported before the callback is called, which may hold locks.
+        static_cast<void>(page_->ops->check(*page_, row_));
+        void* moved = nullptr;
         {
-            const auto end = [&] { moved ? page_->ops->leave(*page_, row_) : core_.release(larger); };
-            const at_end<decltype(end)> finally{end};
+            const auto at_its_end = [&] { end(moved != nullptr); };
+            const at_end<decltype(at_its_end)> finally{at_its_end};
             publish([&]() noexcept -> resized_row {
-                if (!moved) move_to(larger);
-                moved = true;
-                return {larger, allot::capacity(larger)};
+                if (moved == nullptr) moved = move();
+                return {moved, allot::capacity(moved)};
             });
         }
-        return moved ? larger : refuse("its new capacity was not published");
+        return moved != nullptr ? moved : refuse("its new capacity was not published");
     }
-
-    // Damage would vanish with the old row. Reported before the callback is called, which may hold locks.
-    void report_damage() noexcept { static_cast<void>(page_->ops->check(*page_, row_)); }
 
     void move_to(void* larger) noexcept {
         std::memcpy(larger, row_, min(keep_, had_));

@@ -32,7 +32,7 @@ namespace detail {
 class row_mover {
   public:
     // `manager`: rows of other ones are ignored.
-    row_mover(arena_base& arena, const void* manager, const compaction_budget& budget) noexcept
+    row_mover(page_arena& arena, const void* manager, const compaction_budget& budget) noexcept
         : manager_(manager), left_(budget.nanoseconds != 0 ? budget.rows : 0), arena_(arena),
           time_(budget.nanoseconds) {}
     row_mover(const row_mover&) = delete;
@@ -150,7 +150,7 @@ class row_mover {
 
     static constexpr std::size_t n_batches = 64; // as many classes as most managers have
 
-    arena_base& arena_;
+    page_arena& arena_;
     const std::uint64_t time_; // nanoseconds
     std::uint64_t begun_ = 0;  // when the first rows moved
     batch* last_ = nullptr;

@@ -1,0 +1,75 @@
+// How many pages of an arena are taken, under its limit.
+//
+// Invariant: pages taken never exceed the limit; the peak counts only takes that succeeded.
+// Cost: 56 bytes; an atomic operation per call. Threads: any; admits() and take() under the arena's lock.
+#pragma once
+
+#include <allot/account/memory_request.hpp>
+#include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
+#include <allot/core/min_max.hpp>
+#include <allot/page/arena_range.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+class page_limit {
+  public:
+    // Of a range of `pages` pages.
+    page_limit(const arena_range& range, std::size_t pages, std::size_t limit_bytes, const char* name) noexcept
+        : most_(min(limit_bytes >> range.page_shift, pages)), pages_(pages), name_(name), shift_(range.page_shift),
+          is_end_of_range_(limit_bytes >> shift_ > pages && range.out_of_band == nullptr) {}
+
+    bool admits(std::size_t pages) const noexcept {
+        const std::size_t taken = taken_.load(std::memory_order_acquire); // pairs with the release in put_back()
+        return taken <= most_ && pages <= most_ - taken;
+    }
+    // Requires: admits(pages).
+    void take(std::size_t pages) noexcept { taken_.fetch_add(pages, std::memory_order_relaxed); }
+    // Taken pages are usable, and count in the peak.
+    void confirm(std::size_t pages) noexcept {
+        const std::size_t now = confirmed_.fetch_add(pages, std::memory_order_relaxed) + pages;
+        std::size_t peak = peak_.load(std::memory_order_relaxed);
+        while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+        }
+    }
+    // Usable pages are to be given back; put_back() follows.
+    void unconfirm(std::size_t pages) noexcept { confirmed_.fetch_sub(pages, std::memory_order_relaxed); }
+    // Taken pages are free. The release orders their last use before the next take that the lower count admits.
+    void put_back(std::size_t pages) noexcept { taken_.fetch_sub(pages, std::memory_order_release); }
+
+    // An arena without a limit ends where its address space does; one in bytes that it was lent has them as its limit.
+    void refuse(memory_request& asked, charge_outcome why, std::size_t pages) const noexcept {
+        if (why == charge_outcome::over_limit && is_end_of_range_) why = charge_outcome::no_address_space;
+        const std::size_t most = why == charge_outcome::over_limit ? most_ : pages_;
+        const std::size_t bytes = pages > SIZE_MAX >> shift_ ? SIZE_MAX : pages << shift_;
+        asked.refuse({why, refuser::arena, nullptr, bytes, taken() << shift_, most << shift_, name_});
+    }
+
+    // In pages.
+    std::size_t most() const noexcept { return most_; }
+    std::size_t taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
+    std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
+    const char* name() const noexcept { return name_; }
+    // For tests: whether the counts agree with the number of taken pages. No other thread may change them meanwhile.
+    bool valid(std::size_t taken) const noexcept {
+        return taken == taken_.load() && taken == confirmed_.load() && taken <= most_ && peak_.load() >= taken &&
+               peak_.load() <= most_;
+    }
+
+  private:
+    std::atomic<std::size_t> taken_{0};
+    std::atomic<std::size_t> confirmed_{0}; // of taken_, those that are usable: a commit under way may still fail
+    std::atomic<std::size_t> peak_{0};      // of confirmed_
+    const std::size_t most_, pages_;
+    const char* const name_;
+    const unsigned shift_;
+    const bool is_end_of_range_; // the limit, if there is one, exceeds the range
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
