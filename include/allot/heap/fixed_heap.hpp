@@ -98,6 +98,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
 
     // ---- pages ------------------------------------------------------------------------------------------------------
 
+    // Not forced: keeps one empty page. Where another thread has the lock, the heap is noted for the next page request.
     std::size_t reclaim(bool forced) noexcept override {
         leaving_pages<page> leaving{provider()};
         if (!forced) {
@@ -105,7 +106,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
             const detail::lock_guard hold(store().lock(), detail::adopt_lock);
             collect(true, leaving);
         } else {
-            if (!caches_.lock_walk()) return 0;
+            if (!caches_.lock_walk()) return 0; // all rows are being released
             const detail::lock_guard walk(caches_.walk_lock(), detail::adopt_lock);
             caches_.free_waiting();
             const detail::lock_guard hold(store().lock());

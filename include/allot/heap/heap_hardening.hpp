@@ -112,7 +112,7 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
         inspect(of, out);
         leave(out);
     }
-    // Takes up to n rows out of the quarantine, inspected. Returns their number.
+    // Takes up to n rows out of the quarantine, inspected. Returns their number. Requires the walk lock of the heap.
     std::size_t leave_quarantine([[maybe_unused]] const heap_layout& of, [[maybe_unused]] std::byte** out,
                                  [[maybe_unused]] std::size_t n) noexcept {
         std::size_t got = 0;

@@ -32,8 +32,8 @@ template <class Page> class leaving_pages {
             pages_.remove(*p);
             std::byte* const memory = p->base();
             p->ops = nullptr;
-            p->tag = 0; // where it is not read from the page map
-            arena.set_owner(memory, nullptr);
+            p->tag = 0;                       // where it is not read from the page map
+            arena.set_owner(memory, nullptr); // before the arena has it: the next owner sets its own
             if constexpr (Page::location_type::out_of_band) free_header(p);
             else sys::unpoison(memory, provider_.page_bytes());
             arena.give(memory, 1);

@@ -121,7 +121,7 @@ class machine : public situation {
         t.kind = kind;
         t.task = first;
         t.state = after(thread_state::unknown, event::started);
-        note_others(id);
+        spoil_attempts_of_others(id);
         return id;
     }
     /// The same for a task that may be removed: then its thread is at once, if it is dedicated.
@@ -194,8 +194,8 @@ class machine : public situation {
             decide(sink);
             return true;
         }
-        if (by == event::ready) note_others(id); // what it has freed was there while they tried
-        if (by == event::ended) {                // one that is removed still waits, and still frees what it has
+        if (by == event::ready) spoil_attempts_of_others(id); // it has freed memory only now
+        if (by == event::ended) { // one that is removed still waits, and still frees what it has
             t.waits = waits_for::nothing;
             t.covered = true;
         }
@@ -304,14 +304,16 @@ class machine : public situation {
         t.alone_of_all = t.alone_of_own = {}; // of the input as it was
         set(id, event::split, sink);
     }
-    // Others' attempts were not alone from their beginning.
-    void note_others(thread_id id) noexcept {
+    // What this thread had was in the way of others' attempts: none of these counts as one alone (began = 0), of all or
+    // of its task.
+    void spoil_attempts_of_others(thread_id id) noexcept {
         for (thread& t : threads_) {
             if (&t == &threads_[id]) continue;
             t.alone_of_all.began = 0;
             if (t.task != no_id && takes_part(threads_[id], t.task)) t.alone_of_own.began = 0;
         }
     }
+    // Notes whether the attempt is alone from its beginning: `began` is the epoch then, else 0.
     void begin_attempt(thread_id id) noexcept {
         thread& t = threads_[id];
         if (t.task == no_id) return;

@@ -164,8 +164,8 @@ class task_thread : detail::thread_token {
 
     // For retry scopes.
     void enter_scope() noexcept {
-        const bool gathered =
-            tasks().refused_since_gathered.load(std::memory_order_relaxed) && !is_in_scope() && gather_if_alone();
+        const bool fragmented = tasks().refused_since_gathered.load(std::memory_order_relaxed);
+        const bool gathered = fragmented && !is_in_scope() && gather_if_alone(); // first, without the lock
         const allot::detail::lock_guard hold(tasks().lock);
         const bool whole = std::exchange(tasks().is_unused, false) || gathered;
         tasks().call({.what = event::scope_begun, .detail = whole, .thread = thread});

@@ -175,6 +175,8 @@ class page_bitmap {
     using word = std::atomic<std::uint64_t>;
     static constexpr std::uint64_t bit(std::size_t at) noexcept { return std::uint64_t{1} << (at % 64); }
 
+    // The first free page of words that full_ does not say are full. That is a hint: a word that has no free page is
+    // marked, and the search goes on. Requires the lock; other threads may give pages meanwhile.
     std::size_t take_one_from(std::size_t begin, std::size_t end) noexcept {
         for (std::size_t f = begin; f < end; ++f)
             for (std::uint64_t open; (open = ~full_[f].load()) != 0;) {

@@ -74,7 +74,7 @@ class pages_in_transit {
         // without such a move, and after 8 retries.
         bool retry() noexcept {
             if (retries_++ == max_retries) return false;
-            bool again = wait();
+            const bool again = wait();
             const lock_guard hold(all_.lock_);
             return std::exchange(others_moved_, false) || again;
         }

@@ -163,6 +163,8 @@ template <class Owner, class Cache> class thread_cache_registry {
         last_here<Cache> = {&p.cached->cache, thread_table::open};
         return &p.cached->cache;
     }
+    // This thread's cache for the owner, made at its `uses_before_cache`-th use; null: the thread ends, or there is no
+    // memory or place, or the owner was used too seldom.
     ALLOT_NOINLINE Cache* here_slow() noexcept {
         if (last_here<Cache>.table == thread_table::ended) return nullptr;
         table& t = this_thread();
@@ -192,7 +194,7 @@ template <class Owner, class Cache> class thread_cache_registry {
                 --least->uses;
                 return nullptr;
             }
-        } else {
+        } else { // all have caches: one that was not used since the last look
             for (std::size_t i = 0; i < places_per_group; ++i)
                 if (!std::exchange(group[i].recent, false)) least = &group[i];
             if (least == nullptr) return nullptr;
@@ -225,6 +227,7 @@ template <class Owner, class Cache> class thread_cache_registry {
         const bool fenced = others && sys::process_fence();
         for_each([&](Cache& cache) {
             if (!cache.is_blocked()) return;
+            // Else its owner, which does not fence, may not see yet that it is blocked: the cache stays as it is.
             if (fenced || cache.fences() || &cache == mine) {
                 cache.wait_for_owner();
                 cache.empty();
