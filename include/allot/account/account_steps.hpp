@@ -78,9 +78,8 @@ class account_steps {
             called_ = costly_->next([&](const reclaimer& r) { return wanted(r, asked, most_cost_); });
             if (called_ != nullptr) {
                 if (call(*called_, asked, costly_pass_)) return climbed::served;
-            } else if (!begins_again(costly_, costly_pass_)) {
-                if (critical_) break;
-                critical_ = true; // one pass more, the last
+            } else if (!begins_again(costly_, costly_pass_) || critical_) {
+                if (std::exchange(critical_, true)) break; // else one pass more, the last
             }
         }
         end_sweep();
@@ -159,7 +158,7 @@ class account_steps {
     // Ends the pass. Whether to make another: something was freed, and others have not taken all of it, too often.
     bool begins_again(walk& w, pass& p) const noexcept {
         w.reset();
-        return p.freed && (used(*at_) < p.used_before || ++p.in_vain != most_in_vain);
+        return p.freed && (used(*at_) < p.used_before || ++p.in_vain < most_in_vain);
     }
     // Whether it freed something. What idle memory returns after a costlier call counts for that call.
     bool call(reclaimer& it, const memory_request& asked, pass& p) const noexcept {

@@ -45,15 +45,13 @@ class observers {
     }
     // Waits for a call of it that runs on another thread. False: one runs on this thread; no other begins.
     bool remove(tree_lock& lock, account_listener& listener, tree_node& home) noexcept {
-        {
-            const lock_guard hold(lock);
+        return all_.remove(lock, listener, [&] {
             if (listener.home_ != &home) return true;
             if (list::is_listed(listener)) home.count_listener(false), count(false);
-            if (all_.take_off_locked(listener)) return listener.home_ = nullptr, true;
-        }
-        if (!all_.remove(lock, listener)) return false;
-        listener.home_ = nullptr;
-        return true;
+            const bool done = all_.take_off_locked(listener);
+            if (done) listener.home_ = nullptr;
+            return done;
+        });
     }
     // Calls call(listener) for the listeners of `from` and all above, without a lock; with `beside` up to and without
     // the first node that is above that one, too. A call may change the tree. `about`: what waits for the calls' end.

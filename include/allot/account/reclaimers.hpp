@@ -54,14 +54,12 @@ class reclaimers {
     // Waits for a call of it that runs on another thread. False: one runs on this thread, or the request is made again
     // behind it; no other begins.
     bool remove(reclaimer& r, sys::mutex& mutex) noexcept {
-        {
-            const lock_guard hold(mutex);
+        return all_.remove(mutex, r, [&] {
             if (list::is_listed(r) && r.cost_ != reclaimer::idle) costly_.fetch_sub(1, std::memory_order_relaxed);
-            if (all_.take_off_locked(r)) return r.home_ = nullptr, true;
-        }
-        if (!all_.remove(mutex, r)) return false;
-        r.home_ = nullptr;
-        return true;
+            const bool done = all_.take_off_locked(r);
+            if (done) r.home_ = nullptr;
+            return done;
+        });
     }
     bool empty() const noexcept { return all_.empty(); }
     // Whether there may be one of more than idle memory.

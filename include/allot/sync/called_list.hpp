@@ -77,6 +77,11 @@ template <class Node, called_hook<Node> Node::* Place> class called_list {
     // thread, or on one that waits in a remove() for a call on this thread. It is off the list, must live until that
     // call has ended, and is added to no other list before. Requires: the thread holds no lock that a call needs.
     template <class Lock> [[nodiscard]] bool remove(Lock& lock, Node& node) noexcept {
+        return remove(lock, node, [&] { return take_off_locked(node); });
+    }
+    // The same, where take_off() calls take_off_locked() and returns its result: with the lock, and again where another
+    // thread has added the object meanwhile.
+    template <class Lock, class TakeOff> [[nodiscard]] bool remove(Lock& lock, Node& node, TakeOff take_off) noexcept {
         detail::check_no_lock_is_held("waits for calls of an object");
         const std::uintptr_t me = sys::thread_token();
         for (;;) {
@@ -84,7 +89,7 @@ template <class Node, called_hook<Node> Node::* Place> class called_list {
             {
                 const detail::lock_guard hold(lock);
                 set_awaits(me, nullptr);
-                if (take_off_locked(node)) return true;
+                if (take_off()) return true;
                 if (ends_after_calls_of(node, me)) return false;
                 set_awaits(me, &node);
                 (node.*Place).awaited = true;

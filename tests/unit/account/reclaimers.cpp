@@ -3,6 +3,7 @@
 
 #include <allot/account/account.hpp>
 #include <allot/ledger/tree.hpp>
+#include <allot/reclaim/chain.hpp>
 #include <allot/row_manager.hpp>
 
 #include <atomic>
@@ -338,3 +339,83 @@ TEST_CASE("the page of a refusal says what was asked to free memory, and what ea
     cached.refund(50);
 }
 #endif
+
+namespace {
+
+// Says that it freed something, and did not.
+struct liar final : allot::reclaimer {
+    liar(account& a, std::uint32_t cost) : reclaimer("liar", cost), at(a) { at.add(*this); }
+    ~liar() { at.remove(*this); }
+    bool reclaim(const allot::shortage& s) noexcept override {
+        critical += s.critical;
+        return ++told < 1000;
+    }
+    account& at;
+    std::size_t told = 0, critical = 0;
+};
+
+} // namespace
+
+TEST_CASE("a reclaimer that frees nothing whatever it says is called nine times for one request", "[reclaim]") {
+    account root{name{"root"}, limit{100}};
+    REQUIRE(root.try_charge(100));
+    {
+        liar costly{root, 1};
+        CHECK_FALSE(root.try_charge(50));
+        CHECK((costly.told == 9 && costly.critical == 1));
+        CHECK_FALSE(root.maybe_reserve(50));
+        CHECK(costly.told == 18);
+    }
+    {
+        liar idle{root, allot::reclaimer::idle};
+        CHECK_FALSE(root.try_charge(50));
+        CHECK(idle.told == 8);
+    }
+    {
+        liar idle{root, allot::reclaimer::idle}, costly{root, 1};
+        CHECK_FALSE(root.try_charge(50));
+        CHECK(costly.told == 9);
+        CHECK(idle.told <= 8 + 9); // once more behind each call of the other
+    }
+    struct rows_of_root : allot::policies<allot::ledger::tree, allot::spill::chain, allot::oom::null> {};
+    {
+        account above{name{"above"}, limit{1 << 20}};
+        liar costly{above, 1};
+        allot::row_manager<rows_of_root> rows{above};
+        std::vector<void*> held;
+        while (void* const row = rows.try_allocate(50'000)) held.push_back(row);
+        CHECK(costly.told == 9);
+        for (void* const row : held) rows.release(row);
+    }
+    root.refund(100);
+}
+
+TEST_CASE("threads add and remove one listener and one reclaimer while others charge", "[reclaim][threads]") {
+    struct : allot::account_listener {
+    } listener;
+    account root{name{"root"}, limit{100}}, leaf{root, name{"leaf"}};
+    REQUIRE(root.try_charge(100));
+    struct : allot::reclaimer {
+        using reclaimer::reclaimer;
+        bool reclaim(const allot::shortage&) noexcept override { return false; }
+    } frees_nothing{"nothing", 1};
+    std::atomic<bool> ends{false};
+    std::vector<std::thread> all;
+    const auto repeat = [&](auto what) {
+        all.emplace_back([&, what] {
+            while (!ends.load()) what();
+        });
+    };
+    repeat([&] { leaf.add(listener), leaf.add(frees_nothing); });
+    repeat([&] { static_cast<void>(leaf.remove(listener)), static_cast<void>(leaf.remove(frees_nothing)); });
+    for (int i = 0; i != 20'000; ++i) CHECK_FALSE(leaf.try_charge(1));
+    ends.store(true);
+    for (std::thread& t : all) t.join();
+    CHECK(leaf.remove(listener));
+    CHECK(leaf.remove(frees_nothing));
+    root.refund(100);
+    // Nothing is counted as listening or reclaiming any more.
+    CHECK(root.try_charge(100));
+    CHECK(root.verify());
+    root.refund(100);
+}
