@@ -1,5 +1,5 @@
 # allot_way(group result): how this build has a group of tests, as the table in docs/tests.md says; "-": not at all.
-set(ALLOT_TEST_STAGE "test" CACHE STRING "Build the tests of this stage: a column of the table in docs/tests.md")
+set(ALLOT_TEST_STAGE "quick" CACHE STRING "Build the tests of this stage: a column of the table in docs/tests.md")
 set(ALLOT_TEST_EXTENT "" CACHE STRING "short (the same as empty): the tests of ./run test; full: those of ./run test --full")
 set_property(CACHE ALLOT_TEST_EXTENT PROPERTY STRINGS short full)
 

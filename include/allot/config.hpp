@@ -92,7 +92,11 @@
 #define ALLOT_NO_UNIQUE_ADDRESS [[no_unique_address]]
 
 #if defined(__GNUC__)
+#if defined(__OPTIMIZE__)
 #define ALLOT_ALWAYS_INLINE inline __attribute__((always_inline))
+#else
+#define ALLOT_ALWAYS_INLINE inline // -O0 would copy the body into each caller, and compile a third longer
+#endif
 #define ALLOT_NOINLINE __attribute__((noinline))
 #define ALLOT_NO_THREAD_CHECK __attribute__((noinline, no_sanitize("thread"))) // it reads what other threads write
 #define ALLOT_COLD __attribute__((cold, noinline))

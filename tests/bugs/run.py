@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts named bugs into a copy of the headers and asks that a test goes red: a test that would not notice is none.
 
-    run.py                 those of every run of the tests (the same as --smoke): a tenth, one at least of each law
+    run.py                 those of every run of the tests (the same as --smoke): one at least of each law
     run.py --all           all of them
     run.py NAME...         these
     run.py --room ROOM...  those of these rooms (table/)

@@ -33,7 +33,7 @@ BUGS = {
         "unit/slots/geometry.cpp",
         "return first_for(n) - header + n * stride <= page_bytes;",
         "return first_for(n) - header + n * stride <= page_bytes + stride;",
-        law=2, smoke=True),
+        law=2),
     "empty_pages_never_noted": bug(
         "unit/row/row_heap.cpp",
         "const bool note = (was & noted) == 0 && count(now) >= static_cast<std::int64_t>(whole);",

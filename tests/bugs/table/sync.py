@@ -65,5 +65,5 @@ BUGS = {
         "unit/sync/shared_caches.cpp",
         "return p.taken.exchange(1, std::memory_order_acquire) == 0;",
         "return p.taken.store(1), true;",
-        law=2, smoke=True),
+        law=2),
 }
