@@ -309,19 +309,6 @@ class account {
     void confirm(std::size_t bytes) noexcept { detail::confirm(node_, bytes); }
     /// Refunds held bytes. Listeners are called with released().
     void cancel(std::size_t bytes) noexcept { detail::cancel(node_, bytes); }
-    /// The status of a charge that a closed account refuses; fits while the account is open.
-    charge_status why_closed(std::size_t bytes) const noexcept { return detail::why_closed(node_, bytes); }
-    /// Makes a request again that was refused, as `asked.why` says: idle memory and reclaimers at and below the account
-    /// that refused free memory, then it waits, as far as the request may. attempt() sets `asked.why`.
-    /// Returns: whether it was granted.
-    /// Requires: the thread holds no lock of allot.
-    template <class Attempt> bool request_again(detail::memory_request& asked, Attempt attempt) const noexcept {
-        return detail::request_again(node_, asked, attempt);
-    }
-    /// The same for a request whose attempts climb by themselves: it only waits between them.
-    template <class Attempt> bool wait_for(detail::memory_request& asked, Attempt attempt) const noexcept {
-        return detail::wait_for(node_, asked, attempt);
-    }
     /// Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
     void notify_unused() noexcept { detail::notify_unused(node_); }
     /// Throws the verdict of the root's arbiter that refused a request.
@@ -330,21 +317,6 @@ class account {
     void write_tasks(text_writer& out) const noexcept {
         if (const detail::judge* const by = node_.tree().judged.by) by->write_tasks(out);
     }
-    /// For tests: has the root's arbiter ask the injector before charges. Requires: this is a root that has one.
-    void add(detail::injector& i) noexcept {
-        arbiter().add(i);
-        const locked scope(node_);
-        scope.tree.injectors.fetch_add(1, std::memory_order_relaxed);
-        scope.tree.observers.count_injector(true);
-        scope.tree.recall_credit(node_);
-    }
-    void remove(detail::injector& i) noexcept {
-        node_.tree().observers.count_injector(false);
-        node_.tree().injectors.fetch_sub(1, std::memory_order_relaxed);
-        arbiter().remove(i);
-    }
-    /// Requires: this is a root that has one.
-    detail::judge& arbiter() const noexcept { return *node_.tree().judged.by; }
     /// A status that names this account as what refused.
     charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,
                          std::size_t limit) const noexcept {

@@ -49,7 +49,8 @@ inline void charged_beyond(account_node& a, const tree_node::limit_check& found)
     found.at->totals().count_beyond();
     a.tree().close_credits_where_exceeded(a);
 }
-// One attempt. Each check and its grant share one hold of the lock, which is released between two rounds.
+// One attempt; it takes the lock. Each check and its grant share one hold; retry() may release it between two rounds. A
+// charge beyond a limit, forced or in grace, is made, and its status says so.
 inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mode how) noexcept {
     const locked_tree scope(a);
     charge_request request{scope.tree, how};
@@ -245,6 +246,19 @@ inline void set_limit(account_node& a, std::size_t bytes) noexcept {
     a.totals().set_limit(bytes);
     scope.tree.announce_end();
     if (a.totals().total() > bytes) scope.tree.recall_credit(a);
+}
+// Has the root's arbiter ask the injector before charges. Requires: the account is a root that has one.
+inline void add(account_node& root, injector& i) noexcept {
+    root.tree().judged.by->add(i);
+    const locked_tree scope(root);
+    scope.tree.injectors.fetch_add(1, std::memory_order_relaxed);
+    scope.tree.observers.count_injector(true);
+    scope.tree.recall_credit(root);
+}
+inline void remove(account_node& root, injector& i) noexcept {
+    root.tree().observers.count_injector(false);
+    root.tree().injectors.fetch_sub(1, std::memory_order_relaxed);
+    root.tree().judged.by->remove(i);
 }
 // Of all objects below a root, as far as no other thread changes what is charged meanwhile; in bytes.
 inline std::size_t return_idle_below(const account_node& root, bool waits) noexcept {

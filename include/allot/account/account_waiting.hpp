@@ -108,6 +108,7 @@ class waiting_request {
         return scope.tree.waiters.is_due_before(by);
     }
 
+    // `end`: of the wait, on fine_clock; `charges_others`: as in memory_request. Requires: the thread holds no lock.
     waiting_request(const account_node& by, const charge_status& why, const wait_limit& wait, std::uint64_t end,
                     bool charges_others) noexcept
         : by_(by), in_(level(by, why).root()), judged_(judged_thread_of(in_)), task_(memory_of_task(judged_)),

@@ -32,7 +32,7 @@ class tree_node {
     // The result of check_levels(): the level that limits a request, if any.
     struct limit_check {
         charge_outcome outcome = charge_outcome::fits;
-        bool overflows = false;
+        bool overflows = false; // a sum would exceed max_charged, here or above: refused even by force
         tree_node* at = nullptr;
         std::size_t used = 0, limit = 0; // of `at`, before the request
         std::size_t more = 0;            // bytes that `at` refuses
@@ -88,6 +88,15 @@ class tree_node {
 
     // Checks whether the total of `from` may grow by `more`, and the levels above accordingly, up to and without `end`.
     static limit_check check_levels(tree_node* from, std::size_t more, const tree_node* end = nullptr) noexcept;
+    // Whether a total above this node, up to and without `end`, would exceed max_charged if this one grew by `more`.
+    bool overflows_above(std::size_t more, const tree_node* end) const noexcept {
+        const tree_node* n = this;
+        while (n != end && more <= max_charged - n->totals_.total()) {
+            more = n->totals_.subtree_charge_with(more) - n->totals_.subtree_charge();
+            n = n->parent_;
+        }
+        return n != end;
+    }
     // Whether the bytes alone would be granted here and above.
     bool can_ever_fit(std::size_t bytes) const noexcept {
         const tree_node* n = this;
@@ -249,8 +258,10 @@ inline tree_node::limit_check tree_node::check_levels(tree_node* from, std::size
     for (tree_node* n = from; n != end && more != 0; n = n->parent_) {
         const level_totals::check_result here = n->totals_.check(more);
         if (ALLOT_UNLIKELY(here.outcome != charge_outcome::fits)) {
-            if (!is_charged(here.outcome))
-                return {here.outcome, here.overflows, n, n->used(), n->totals_.limit(), more};
+            if (!is_charged(here.outcome)) {
+                const bool overflows = here.overflows || n->overflows_above(more, end);
+                return {here.outcome, overflows, n, n->used(), n->totals_.limit(), more};
+            }
             if (found.fitted()) found = {here.outcome, false, n, n->used(), n->totals_.limit(), 0};
         }
         more = n->totals_.subtree_charge_with(more) - n->totals_.subtree_charge();
@@ -284,8 +295,8 @@ inline tree_node::change tree_node::climb(tree_node* from, change by, const tree
     return by;
 }
 inline bool tree_node::grant(credit_word from, std::size_t more, std::size_t bytes, bool held, bool open) noexcept {
-    if (!credit_.grow(from, more, bytes, open)) return false;
-    totals_.note_peak(from.low_water()); // what was used at most until now; behind the change, what is
+    if (!credit_.grow(from, more, bytes, open)) return false; // first: it alone can fail
+    totals_.note_peak(from.low_water());                      // the highest use until now; further down, that of now
     const auto by = static_cast<std::ptrdiff_t>(more);
     const change above = totals_.add({by, held ? by - static_cast<std::ptrdiff_t>(bytes) : by});
     totals_.note_peak(from.credit() + more - bytes);

@@ -67,7 +67,7 @@ ALLOT_NOINLINE inline memory_block take_or_reclaim(const block_source& from, acc
     memory_request asked{bytes};
     memory_block m = from.take_slow(bytes, asked.why);
     if (m.address == nullptr)
-        by.request_again(asked, [&] { return (m = from.take(bytes, &asked.why)).address != nullptr; });
+        request_again(by.node(), asked, [&] { return (m = from.take(bytes, &asked.why)).address != nullptr; });
     why = asked.why;
     return m;
 }
@@ -82,7 +82,7 @@ inline charge_status try_limits(const block_source& from, account& by, std::size
     if (by.fits(least)) return {};
     memory_request asked{least};
     const auto again = [&] { return (asked.why = by.try_hold(least)).charged(); };
-    if (!again() && !by.request_again(asked, again)) return asked.why;
+    if (!again() && !request_again(by.node(), asked, again)) return asked.why;
     by.cancel(least);
     return {};
 }

@@ -49,7 +49,7 @@ class buffer_memory {
         buffer b;
         const auto again = [&] { return bool(b = try_allocate(by, bytes, &asked.why)); };
         if (ALLOT_LIKELY(again() || bytes == 0)) return b;
-        if (by.wait_for(asked, again)) return b;
+        if (detail::wait_for(by.node(), asked, again)) return b;
         by.raise_verdict(asked.why);
         detail::raise_no_buffer(by, bytes, asked.why);
     }
@@ -66,7 +66,7 @@ class buffer_memory {
         asked.charges_others = true;
         buffer b;
         const auto again = [&] { return bool(b = try_allocate(by, bytes, &asked.why)); };
-        if (!again() && !asked.why) by.wait_for(asked, again);
+        if (!again() && !asked.why) detail::wait_for(by.node(), asked, again);
         if (why != nullptr) *why = asked.why;
         return b;
     }

@@ -51,7 +51,7 @@ inline charge_status why_not_retained(const raw_view& v, const account& to) noex
     if (v.ledger == nullptr) return {};
     const std::size_t bytes = v.ledger->block->memory.bytes;
     if (&to.root() != &v.ledger->by->root()) return to.status(charge_outcome::misused, bytes, to.used(), to.limit());
-    const charge_status closed = to.why_closed(bytes);
+    const charge_status closed = why_closed(to.node(), bytes);
     return closed.fitted() ? no_memory(bytes) : closed;
 }
 

@@ -82,7 +82,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     // Takes slots into a place for them (slot_caches.hpp); false if out of memory. The place's members:
     //   take_cached()       takes one that it has by now: a listener of the page request released rows into it
     //   claim_freed(page)   takes freed slots of the page; false: it found none
-    //   claim_untouched(page)
+    //   claim_untouched(page)  takes slots of a page that has untouched ones; its cache is empty
     //   free_more()         before a page is taken: true means that slots were freed
     //   find_waiting()      before the request fails: takes slots that are free and in no page
     // The first three are called with the lock.

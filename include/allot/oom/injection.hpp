@@ -41,8 +41,10 @@ struct fault {
 class injection final : allot::detail::injector {
   public:
     /// Requires: it outlives no account of the tree. `root`: of one kind of memory, with an arbiter.
-    explicit injection(account& root) : root_(root), by_(root.arbiter()) { root_.add(*this); }
-    ~injection() { root_.remove(*this); }
+    explicit injection(account& root) : root_(root.node()), by_(*root_.tree().judged.by) {
+        allot::detail::add(root_, *this);
+    }
+    ~injection() { allot::detail::remove(root_, *this); }
 
     void add(const fault& f) {
         const allot::detail::lock_guard hold(by_.injecting);
@@ -84,7 +86,7 @@ class injection final : allot::detail::injector {
     }
     bool refuses(const account& by, std::size_t bytes) noexcept override {
         task_thread* const here = task_thread::now();
-        if (here == nullptr || &by.root() != &root_) return false;
+        if (here == nullptr || &by.node().root() != &root_) return false;
         const task_id mine = here->task_now();
         if (fails_still(*here, by, bytes)) return true;
         for (fault& f : faults_) {
@@ -102,7 +104,7 @@ class injection final : allot::detail::injector {
         return false;
     }
 
-    account& root_;
+    allot::detail::account_node& root_;
     allot::detail::judge& by_; // its lock of injectors guards all below
     std::vector<fault> faults_;
     std::vector<request> refused_;

@@ -84,11 +84,12 @@ class retry_scope {
     static retry_scope* now() noexcept { return allot::detail::of_this_thread.scope; }
 
   private:
+    // Once: a second call does nothing. The thread's token may have ended before its scope, which is misuse.
     void leave(bool done) noexcept {
         task_thread* const here = std::exchange(here_, nullptr);
         if (here == nullptr) return;
         detail::take_out(allot::detail::of_this_thread.scope, *this, &retry_scope::outer_, misuse::scope_order);
-        if (ALLOT_LIKELY(task_thread::is_alive(here))) here->leave_scope(done, SIZE_MAX);
+        if (ALLOT_LIKELY(task_thread::is_alive(here))) here->leave_scope(done);
     }
 
     task_thread* here_;

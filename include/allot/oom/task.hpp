@@ -171,8 +171,9 @@ class task_thread : detail::thread_token {
         tasks().call({.what = event::scope_begun, .detail = whole, .thread = thread});
         if (tasks().states[thread].scopes == 1) note_attempt();
     }
-    void leave_scope(bool done, std::size_t free) noexcept {
-        decider.post({.what = event::scope_ended, .detail = done, .thread = thread, .free = free});
+    // How much is free is not known here: any request may be woken.
+    void leave_scope(bool done) noexcept {
+        decider.post({.what = event::scope_ended, .detail = done, .thread = thread, .free = SIZE_MAX});
     }
     // What the last attempt took is free.
     void begin_attempt() noexcept {

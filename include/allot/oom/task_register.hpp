@@ -34,12 +34,16 @@ struct task_register {
     task_stats ended;                  // of tasks that have ended
     std::uint64_t sequence = 0, tasks_so_far = 0, threads_so_far = 0;
     bool is_unused = true; // no scope has begun, so nothing has cut free memory
-    std::atomic<bool> signals_due{false}, refused_since_gathered{false};
+    std::atomic<bool> signals_due{false};
+    // Free memory may be in pieces: an attempt alone has it gathered first. Read without the lock.
+    std::atomic<bool> refused_since_gathered{false};
     const log_sink log;
 
     task_register(const oom::rules& r, log_sink to) noexcept : states(r), log(to) {}
 
-    // Applies a command, and logs it. Throws: std::bad_alloc where a task, thread, resource or hold begins.
+    // Applies a command; the log has it before the changes that it makes. An injected verdict is counted here, since no
+    // state changes; count() has the others. Returns as machine::apply(). Throws: std::bad_alloc where a task, thread,
+    // resource or hold begins. Requires the lock.
     std::uint32_t call(const command& c) {
         ++sequence;
         if (c.what == event::announced) refused_since_gathered.store(true, std::memory_order_relaxed);

@@ -180,6 +180,8 @@ template <class Set, class Entry> class row_bins : public Entry {
         slot_bin<heap_type>* into = nullptr;
     };
     // From the bin of a class; fills it where it is empty. Null if there is no memory.
+    // Its parts enter the owner's bins by themselves; size() is a hint. A spare bin is made here, since a release must
+    // not allocate.
     ALLOT_ALWAYS_INLINE std::byte* pop_slow(std::uint32_t index, memory_request& asked) noexcept {
         slot_bin<heap_type>* const b = open(index, asked);
         if (ALLOT_UNLIKELY(b == nullptr)) {

@@ -79,7 +79,7 @@ template <class Set> class row_core {
         if constexpr (policies::waits) {
             asked.judged = true;
             asked.waiting = &heaps().waiting();
-            if (ledger_.account().wait_for(asked, again)) return true;
+            if (wait_for(ledger_.account().node(), asked, again)) return true;
             ledger_.account().raise_verdict(asked.why);
         }
         return refuse(asked, what) != nullptr;

@@ -29,7 +29,7 @@ bool is_told_to_split() {
     allot::oom::task_thread here{query};
     here.enter_scope();
     const allot::charge_status why = engine.charge_for(2_MiB, allot::forever);
-    here.leave_scope(true, SIZE_MAX);
+    here.leave_scope(true);
     std::printf("2 of 1 MiB: %s\n", allot::text_of(why.outcome).data());
     return why.outcome == allot::charge_outcome::split;
 }

@@ -102,3 +102,15 @@ TEST_CASE("accounts: a credit step beyond the maximum is refused at once", "[acc
     widest.refund(1), none.refund(1);
     CHECK(root.stats().children == 2);
 }
+
+TEST_CASE("a forced charge is refused if a sum above an exceeded limit overflows", "[accounts][edges]") {
+    account root{name{"root"}, limit{100}}, above{root, name{"above"}};
+    account one{above, name{"one"}, limit{0}}, two{above, name{"two"}, limit{0}};
+    CHECK(one.force_charge(PTRDIFF_MAX).outcome == allot::charge_outcome::forced);
+    CHECK(two.force_charge(1).outcome == allot::charge_outcome::over_limit);
+    CHECK((root.used() == PTRDIFF_MAX && two.used() == 0 && root.verify()));
+    one.refund(1);
+    CHECK(two.force_charge(1).outcome == allot::charge_outcome::forced);
+    one.refund(PTRDIFF_MAX - 1);
+    two.refund(1);
+}

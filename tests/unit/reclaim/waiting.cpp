@@ -215,7 +215,7 @@ TEST_CASE("a deadline ends a wait though unused memory is announced at each try"
     allot::detail::memory_request asked{10};
     asked.why = root.try_charge(10);
     asked.wait = &most;
-    CHECK_FALSE(root.wait_for(asked, [&] { return root.notify_unused(), false; }));
+    CHECK_FALSE(allot::detail::wait_for(root.node(), asked, [&] { return root.notify_unused(), false; }));
     root.refund(100);
 }
 
