@@ -324,6 +324,8 @@ class wait_step {
         if (counted_ != nullptr) counted_->fetch_sub(1, std::memory_order_relaxed);
     }
 
+    // served: make the attempt now; moved_on: it may not wait; gave_up: `why` says how it ended. Requires: the thread
+    // holds no lock. The loop goes on where another tree refuses now: the request is registered there.
     climbed wait(const account_node& by, memory_request& asked) noexcept {
         charge_status& why = asked.why;
         if (asked.wait == nullptr && !(asked.judged && judged_thread_of(by) != nullptr)) return climbed::moved_on;
@@ -346,7 +348,7 @@ class wait_step {
             here_.reset();
             if (ended_by(why, ended)) return climbed::gave_up;
             if (cancelled) why.outcome = charge_outcome::cancelled;
-            if (then != next::other_level) return gave_up(by, why);
+            if (then != next::other_level) return gave_up(by, why); // also where the arbiter allowed no try
         }
         // Nothing to wait for: what refuses can never grant it, or is no limit, or the account was closed meanwhile.
         return ends_before_its_wait(by, why, false) ? climbed::gave_up : gave_up(by, why);

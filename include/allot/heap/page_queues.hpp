@@ -254,6 +254,8 @@ template <class Page> class page_queues {
         p.is_ready = false;
         ready_.remove(p);
     }
+    // Takes the page off all_; the walks' places pass it first. Requires: it is neither current nor ready, nor on
+    // space_ or empties_, and its locked frees are flushed or do not matter.
     void remove(Page& p) noexcept {
         if (walk_at_ == &p) walk_at_ = all_.after(p);
         if (search_at_ == &p) search_at_ = all_.after(p);

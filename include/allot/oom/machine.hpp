@@ -381,7 +381,7 @@ class machine : public situation {
             thread_id victim = find(false, may_go);
             if (victim == no_id) victim = find(false, sleeps);
             if (waiting != 1 || !rules_.tries_alone) roll_back(victim, sink);
-            else if (is_alone(victim, of)) try_alone(victim, sink);
+            else if (is_alone(victim, of)) try_alone(victim, sink); // else others are on their way back
             return true;
         }
         const auto is_back = [of](const thread& t) { return takes_part(t, of) && t.state == thread_state::bufn; };

@@ -41,11 +41,12 @@ struct task_register {
 
     task_register(const oom::rules& r, log_sink to) noexcept : states(r), log(to) {}
 
-    // Applies a command; the log has it before the changes that it makes. An injected verdict is counted here, since no
-    // state changes; count() has the others. Returns as machine::apply(). Throws: std::bad_alloc where a task, thread,
-    // resource or hold begins. Requires the lock.
+    // Applies a command; the log has it before the changes that it makes. What changes no state is counted here:
+    // injected verdicts, and requests outside of scopes; count() has the others. Returns as machine::apply(). Throws:
+    // std::bad_alloc where a task, thread, resource or hold begins. Requires the lock.
     std::uint32_t call(const command& c) {
         ++sequence;
+        // A request is announced when it is made again: it was refused.
         if (c.what == event::announced) refused_since_gathered.store(true, std::memory_order_relaxed);
         if (c.what == event::requested) stats_of(c.thread).outside += states[c.thread].scopes == 0;
         if (c.what == event::injected) {

@@ -52,7 +52,7 @@ template <class Node, called_hook<Node> Node::* Place> class called_list {
         Node* current = nullptr;
         Node* following = nullptr;
         const Node* awaits = nullptr; // by a remove() of its thread
-        std::uint64_t began = 0;
+        std::uint64_t began = 0;      // the number of the last addition before its first step
         std::uintptr_t thread = sys::thread_token();
         position* next = nullptr;
     };
