@@ -93,7 +93,7 @@ def check(root, ranks):
     headers = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.hpp"))
     present = set(headers)
     wrong = []
-    classes = {} # name: the files that define a class of that name
+    classes = {}  # name: the files that define a class of that name
     for header in headers:
         for line in (root / header).read_text().splitlines():
             if found := CLASS.match(line):

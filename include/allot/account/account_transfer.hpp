@@ -30,11 +30,12 @@ inline charge_status move_locked(account_node& from, account_node& to, std::size
         tree_node& top = from.common_ancestor(to);
         const std::size_t up = to.subtree_charge_change(top, bytes, true),
                           down = from.subtree_charge_change(top, bytes, false);
-        tree_node::limit_check found = tree_node::check_levels(&to, bytes, &top);
+        const tree_node* end = &top;
+        tree_node::limit_check found = tree_node::check_levels(&to, bytes, end);
         if (found.charged() && up > down)
             if (const auto above = tree_node::check_levels(&top, up - down); !above.charged() || found.fitted())
-                found = above;
-        if (request.retry(found)) continue;
+                found = above, end = nullptr;
+        if (request.retry(found, end)) continue;
         if (!found.charged()) return account_node::status_of(found, bytes);
         const auto by = static_cast<std::ptrdiff_t>(bytes);
         const tree_node::change less = from.move_own(-by, top), more = to.move_own(by, top);

@@ -33,8 +33,9 @@ class charge_request {
     }
     // True: something has changed; check again. False: `found` is final; a refusal was counted, unless the mode is
     // checked.
-    ALLOT_ALWAYS_INLINE bool retry(tree_node::limit_check& found) noexcept {
-        return ALLOT_UNLIKELY(!found.fitted()) && should_retry(found);
+    // `end`: of the levels that were checked.
+    ALLOT_ALWAYS_INLINE bool retry(tree_node::limit_check& found, const tree_node* end = nullptr) noexcept {
+        return ALLOT_UNLIKELY(!found.fitted()) && should_retry(found, end);
     }
     // Has leaves below the limiting level return credit. False: none of them has any. The lock is released between some
     // leaves and more, as long as others do not take as much meanwhile.
@@ -45,10 +46,13 @@ class charge_request {
     }
 
   private:
-    ALLOT_NOINLINE bool should_retry(tree_node::limit_check& found) noexcept {
+    ALLOT_NOINLINE bool should_retry(tree_node::limit_check& found, const tree_node* end) noexcept {
         if (recall(*found.at)) return true;
         if (mode_ == charge_mode::forced) {
-            if (found.outcome == charge_outcome::over_limit && !found.overflows) found.outcome = charge_outcome::forced;
+            // The levels above the refusing one were not checked.
+            if (found.outcome == charge_outcome::over_limit && !found.overflows &&
+                !found.at->overflows_above(found.more, end))
+                found.outcome = charge_outcome::forced;
         } else if (found.only_held_bytes_prevent() && wait()) {
             return true;
         }

@@ -2,7 +2,7 @@
 //
 // No listener is called for what a thread does inside a call, so no call is inside another.
 // Invariant: a listener is on the list from add_locked() to remove(); no call of it runs behind that. Those of inner
-// accounts are called before those of outer ones. Cost: 40 bytes; an event takes the lock once, and once more per call.
+// accounts are called before those of outer ones. Cost: 32 bytes; an event takes the lock once, and once more per call.
 // Threads: any; the tree's lock guards the list.
 #pragma once
 

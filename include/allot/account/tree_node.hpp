@@ -32,7 +32,7 @@ class tree_node {
     // The result of check_levels(): the level that limits a request, if any.
     struct limit_check {
         charge_outcome outcome = charge_outcome::fits;
-        bool overflows = false; // a sum would exceed max_charged, here or above: refused even by force
+        bool overflows = false; // the sum here would exceed max_charged: refused even by force
         tree_node* at = nullptr;
         std::size_t used = 0, limit = 0; // of `at`, before the request
         std::size_t more = 0;            // bytes that `at` refuses
@@ -258,10 +258,8 @@ inline tree_node::limit_check tree_node::check_levels(tree_node* from, std::size
     for (tree_node* n = from; n != end && more != 0; n = n->parent_) {
         const level_totals::check_result here = n->totals_.check(more);
         if (ALLOT_UNLIKELY(here.outcome != charge_outcome::fits)) {
-            if (!is_charged(here.outcome)) {
-                const bool overflows = here.overflows || n->overflows_above(more, end);
-                return {here.outcome, overflows, n, n->used(), n->totals_.limit(), more};
-            }
+            if (!is_charged(here.outcome))
+                return {here.outcome, here.overflows, n, n->used(), n->totals_.limit(), more};
             if (found.fitted()) found = {here.outcome, false, n, n->used(), n->totals_.limit(), 0};
         }
         more = n->totals_.subtree_charge_with(more) - n->totals_.subtree_charge();

@@ -64,7 +64,7 @@ class retry_scope {
             if (!is_outermost()) return verdict::roll_back;
             next = here_->wait_until_ready();
         }
-        ++attempts_;
+        ++attempts_; // reports count the one that ended, also where none follows
         here_->begin_attempt();
         return next;
     }
