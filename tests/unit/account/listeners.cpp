@@ -359,3 +359,27 @@ TEST_CASE("an account above both ends in a call about a transfer", "[accounts][l
     to.refund(10);
     CHECK(root.verify());
 }
+
+TEST_CASE("one that is added while remove waits for its call is removed as a whole", "[accounts][listeners]") {
+    struct : account_listener {
+        void after(const account&, std::size_t, const charge_status&) noexcept override {
+            inside.store(true);
+            while (!may_end.load()) std::this_thread::yield();
+        }
+        std::atomic<bool> inside{false}, may_end{false};
+    } listener;
+    account root{name{"root"}};
+    account leaf{root, name{"leaf"}, allot::credit_step{1 << 20}};
+    root.add(listener);
+    std::thread charges([&] { leaf.charge(1); });
+    while (!listener.inside.load()) std::this_thread::yield();
+    std::thread removes([&] { CHECK(root.remove(listener)); });
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+    while (std::chrono::steady_clock::now() < end) root.add(listener), std::this_thread::yield();
+    listener.may_end.store(true);
+    charges.join(), removes.join();
+    CHECK(root.remove(listener));
+    leaf.charge(1); // nobody listens, so a leaf has credit again
+    CHECK(leaf.stats().credit != 0);
+    leaf.refund(2);
+}

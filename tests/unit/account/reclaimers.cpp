@@ -389,33 +389,3 @@ TEST_CASE("a reclaimer that frees nothing whatever it says is called nine times 
     }
     root.refund(100);
 }
-
-TEST_CASE("threads add and remove one listener and one reclaimer while others charge", "[reclaim][threads]") {
-    struct : allot::account_listener {
-    } listener;
-    account root{name{"root"}, limit{100}}, leaf{root, name{"leaf"}};
-    REQUIRE(root.try_charge(100));
-    struct : allot::reclaimer {
-        using reclaimer::reclaimer;
-        bool reclaim(const allot::shortage&) noexcept override { return false; }
-    } frees_nothing{"nothing", 1};
-    std::atomic<bool> ends{false};
-    std::vector<std::thread> all;
-    const auto repeat = [&](auto what) {
-        all.emplace_back([&, what] {
-            while (!ends.load()) what();
-        });
-    };
-    repeat([&] { leaf.add(listener), leaf.add(frees_nothing); });
-    repeat([&] { static_cast<void>(leaf.remove(listener)), static_cast<void>(leaf.remove(frees_nothing)); });
-    for (int i = 0; i != 20'000; ++i) CHECK_FALSE(leaf.try_charge(1));
-    ends.store(true);
-    for (std::thread& t : all) t.join();
-    CHECK(leaf.remove(listener));
-    CHECK(leaf.remove(frees_nothing));
-    root.refund(100);
-    // Nothing is counted as listening or reclaiming any more.
-    CHECK(root.try_charge(100));
-    CHECK(root.verify());
-    root.refund(100);
-}
