@@ -111,9 +111,9 @@ TEST_CASE("rows move while each page request fails, and those behind it", "[faul
         refuses_nth fault{n};
         {
             allot::row_manager<in_tree> rows{query, allot::page_bytes{64_KiB}};
-            query.add(fault);
+            allot::detail::add(query.node(), fault);
             refused += moving_scene(rows);
-            query.remove(fault);
+            allot::detail::remove(query.node(), fault);
         }
         CHECK(query.used() == 0);
         if (fault.seen < n) break;
