@@ -1,7 +1,9 @@
-// The slow paths: a request that takes a page, is refused, waits, or is rolled back. Each call of measured::cold is one
-// such request. What leads to it happens before, uncounted; that it was one is checked behind it.
+// The slow paths: a request that takes a page, is refused, waits, or is rolled back, and an arena that begins and ends.
+// Each call of measured::cold is one such request. What leads to it happens before, uncounted; that it was one is
+// checked behind it.
 #include <counted/count.hpp>
 
+#include <allot/chunk_arena.hpp>
 #include <allot/oom/retry.hpp>
 #include <allot/row_manager.hpp>
 #include <allot/use/spark.hpp>
@@ -185,6 +187,19 @@ struct rolled_back : rows_at_limit<spark, allot::oom::arbiter> {
     bool has_happened() const { return attempts == 2 && row == nullptr && tasks.stats().rollbacks == rollbacks + 1; }
 };
 
+// An arena begins, allocates a block and ends: what it costs does not grow with the address space that it reserves.
+struct arena_used_once {
+    void* block = nullptr;
+
+    void prepare() { block = nullptr; }
+    void call() {
+        allot::chunk_arena<allot::policies<allot::oom::null>> blocks;
+        block = blocks.try_allocate(row_bytes).address;
+        blocks.deallocate(block);
+    }
+    bool has_happened() const { return block != nullptr; }
+};
+
 template <int Variant, class Subject> void count_cold(const char* name) {
     constexpr int warm = -1; // the same unmeasured
     Subject subject;
@@ -206,4 +221,5 @@ void counted::cold() {
     count_cold<63, waiting<reclaiming>>("row_waited_for");
     count_cold<64, waiting<spark, allot::oom::arbiter>>("row_waited_for_by_task");
     count_cold<65, rolled_back>("rollback");
+    count_cold<66, arena_used_once>("chunk_arena_used_once");
 }

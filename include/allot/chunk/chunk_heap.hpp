@@ -152,12 +152,15 @@ template <class Policies> class chunk_heap {
         if (pages_in_transit::request{in_transit_}.wait()) pages += return_pages(true, arena().page_bytes());
         return pages;
     }
-    // Gives all pages back to the arena. No thread may use the heap any more.
+    // Gives all pages back to the arena. No thread may use the heap any more. Cost: a look at each page up to the last
+    // one that is held.
     void drop_pages() noexcept {
-        for (std::size_t page = 0; page != arena().page_count(); ++page)
+        std::size_t left = held_bytes() >> arena().page_shift();
+        for (std::size_t page = 0; left != 0; ++page)
             if (map_.word(page) != 0) {
                 map_.set_word(page, 0);
                 pages_.give(address_of(page), 1);
+                --left;
             }
     }
     // Whether fit and counts agree. For tests.
