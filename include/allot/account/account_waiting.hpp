@@ -244,6 +244,7 @@ class waiting_request {
     sys::parking& spot() noexcept { return judged_ != nullptr ? judged_->spot : w_.own_spot; }
     // Whether the arbiter ends the request.
     bool is_ended(verdict v) noexcept { return (verdict_ = v) > verdict::try_again; }
+    // Returns: the signals that ended one sleep; 0: its time is over; `decided`: the arbiter has a verdict.
     std::uint32_t sleep_once() noexcept {
         if (judged_ != nullptr && judged_->look() != verdict::sleep) return judged_thread::decided;
         const std::uint64_t overdue = judged_ != nullptr ? judged_->overdue_at() : sys::parking::never;

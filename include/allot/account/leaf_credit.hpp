@@ -77,8 +77,8 @@ class leaf_credit {
         return whole > granted() ? whole - granted() : 0;
     }
     // Grows the grant by `more` and charges `bytes` of it. False: another thread changed the word; the grant is as it
-    // was. The grant grows first: give() compares it in checked builds without the lock, with a charge that comes after
-    // this.
+    // was. The grant grows first: in checked builds give() compares it without the lock, and a refund of these bytes
+    // must not exceed it.
     bool grow(credit_word from, std::size_t more, std::size_t bytes, bool open) noexcept {
         granted_.store(granted() + more, std::memory_order_relaxed);
         if (word_.compare_exchange_strong(from.bits, credit_word::of(from.credit() + more - bytes, open).bits,

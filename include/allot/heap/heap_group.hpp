@@ -1,10 +1,12 @@
 // The heaps of one row manager: those in use, those that have reported an empty page (noted heaps), and unused ones.
 //
-//   open() --> in use, with handles --close()--> closed --retire(): no row, page, handle--> unused --open()--> in use
+//   open() --> in use, with handles --close()--> closed --retire_if_idle(): no row, page, handle--> unused --open()-->
+//   in use
 //
 // A closed heap is in use as long as it has pages. An unused one is no longer walked; its memory serves the next heap
 // of its kind, and is freed with the group: threads that released its last rows may still note it.
-// Invariant: a heap is on the list of all heaps from add() to retire(), and at most once on the list of noted heaps.
+// Invariant: a heap is on the list of all heaps from add() to retire_if_idle(), and at most once on the list of noted
+// heaps.
 // Cost: O(1) for note(), add(), and open() expected; collect() visits noted heaps only, reclaim() visits the heaps in
 // use. 3.25 KiB per heap, of the most that were in use at once.
 // Threads: any. note() never waits. The caller of other members holds no heap lock.
@@ -71,7 +73,7 @@ class heap_group {
             heap.set_abandoned(true);
         }
         heap.return_all();
-        retire(heap);
+        retire_if_idle(heap);
     }
 
     // Requests for rows of the group that wait: slots that return to pages are reported (page_provider.hpp).
@@ -102,7 +104,7 @@ class heap_group {
             // later puts the heap on the list again.
             heap->noted.exchange(false, std::memory_order_acq_rel);
             pages += heap->reclaim(false);
-            retire(*heap);
+            retire_if_idle(*heap);
             heap = following;
         }
         return pages;
@@ -113,7 +115,7 @@ class heap_group {
         std::size_t pages = 0;
         for_each([&](heap_base& heap) {
             pages += heap.reclaim(forced);
-            retire(heap);
+            retire_if_idle(heap);
         });
         return pages;
     }
@@ -178,7 +180,7 @@ class heap_group {
         else index_.remove(heap);
     }
     // Takes a closed heap without pages off the list of all heaps.
-    void retire(heap_base& heap) noexcept {
+    void retire_if_idle(heap_base& heap) noexcept {
         if (!heap.is_idle()) return;
         const detail::lock_guard hold(open_lock_);
         if (heap.unused || !heap.is_idle()) return;

@@ -41,8 +41,9 @@ struct locked_free_count {
     }
 };
 
-// The pages of a heap with locked frees, at most 128, so that a search is quick. A ring: every eighth new page
-// displaces the oldest. The others are counted at once: one locked operation, where displacing takes two.
+// The pages of a heap with locked frees, at most 128, so that a search for one whose frees are to be counted is quick.
+// A ring: every eighth new page displaces the oldest. The others are counted at once: one locked operation, where
+// displacing takes two.
 template <class Page> class pages_with_locked_frees {
   public:
     static constexpr std::size_t capacity = 128;

@@ -337,7 +337,7 @@ template <class Store> class slot_caches {
                 std::uint32_t at = 0;
                 if (const std::uint64_t bits = p.slots.claim_group(cache.group_slots, cache.batch / 2, at)) {
                     caches.store_.claimed(p, count_bits(bits));
-                    return give(p, at, bits);
+                    return use_group(p, at, bits);
                 }
             }
             cache.set_size(caches.store_.claim_freed(p, slots, cache.batch));
@@ -349,16 +349,18 @@ template <class Store> class slot_caches {
                 const std::uint32_t from = fresh & (cache.group_slots - 1);
                 const std::uint32_t n = cache.group_slots - from < left ? cache.group_slots - from : left;
                 caches.store_.begin_slots(p, n);
-                give(p, fresh - from, ~std::uint64_t{0} >> (64 - n) << from);
+                use_group(p, fresh - from, ~std::uint64_t{0} >> (64 - n) << from);
             } else {
                 const std::uint32_t n = cache.batch < left ? cache.batch : left;
                 std::byte* slot = caches.store_.begin_slots(p, n);
-                for (std::uint32_t i = n; i-- != 0; slot += caches.store_.cut().stride) slots[i] = slot;
+                for (std::uint32_t i = n; i-- != 0; slot += caches.store_.cut().stride)
+                    slots[i] = slot; // the lowest is used first
                 cache.set_size(n);
                 pop();
             }
         }
-        void give(page& p, std::uint32_t first, std::uint64_t bits) noexcept {
+        // Puts a group of slots of the page into the cache, and one of them into `row`.
+        void use_group(page& p, std::uint32_t first, std::uint64_t bits) noexcept {
             set_group(cache, p, first, bits);
             cache.unpack(slots, caches.store_.cut().stride);
             pop();

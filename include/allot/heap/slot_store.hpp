@@ -325,7 +325,8 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
             provider().give(page_or_header, 1, taken);
         }
     }
-    // Before a slot of the page is handed out, only a stale address finds it.
+    // Makes a page that was taken a heaplet of this heap, as one that is listed. Before one of its slots is handed out,
+    // only a stale address finds it, so the order of the writes is free.
     page* format(std::byte* taken) noexcept {
         page* p;
         if constexpr (Location::out_of_band) p = reinterpret_cast<page*>(taken);

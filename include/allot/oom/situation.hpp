@@ -101,7 +101,7 @@ class situation {
         switch (t.waits) {
         case waits_for::nothing:
         case waits_for::outside: return false;
-        case waits_for::task: return t.on < tasks_.size() && tasks_[t.on].used;
+        case waits_for::task: return tasks_[t.on].used; // one that has ended stops nobody
         case waits_for::pool: return true;
         case waits_for::resource: return !resources_[t.on].holders.empty();
         }
@@ -246,6 +246,7 @@ class situation {
     std::vector<resource> resources_;
 
   private:
+    // The first place in order among all tasks that it works for; of a thread of no task: the last place.
     priority place_of(const thread& t) const noexcept {
         priority first = t.task != no_id ? tasks_[t.task].place : priority{INT64_MIN, UINT64_MAX};
         for (const task_id id : t.others)

@@ -162,13 +162,14 @@ class task_thread : detail::thread_token {
     /// The innermost one for a task of this arbiter.
     static task_thread* now(const arbiter& of) noexcept { return from(detail::innermost_token(of)); }
 
-    // For retry scopes.
+    // For retry scopes. The outermost one begins an attempt, which may count as one alone only if free memory is whole:
+    // nothing was cut from it yet, or it is gathered now. That is worth its cost only if a request was refused since.
     void enter_scope() noexcept {
-        const bool fragmented = tasks().refused_since_gathered.load(std::memory_order_relaxed);
-        const bool gathered = fragmented && !is_in_scope() && gather_if_alone(); // first, without the lock
+        const bool may_gather = !is_in_scope() && tasks().refused_since_gathered.load(std::memory_order_relaxed);
+        const bool is_gathered = may_gather && gather_if_alone(); // first, without the lock
         const allot::detail::lock_guard hold(tasks().lock);
-        const bool whole = std::exchange(tasks().is_unused, false) || gathered;
-        tasks().call({.what = event::scope_begun, .detail = whole, .thread = thread});
+        const bool is_whole = std::exchange(tasks().is_unused, false) || is_gathered;
+        tasks().call({.what = event::scope_begun, .detail = is_whole, .thread = thread});
         if (tasks().states[thread].scopes == 1) note_attempt();
     }
     // How much is free is not known here: any request may be woken.

@@ -71,9 +71,10 @@ class pages_in_transit {
             unlink(all_.requests_, *this);
         }
         // Call after a failed attempt. True: retry, since a move of another thread has ended since the last one. False
-        // without such a move, and after 8 retries.
+        // without such a move, and after 8 retries: others that move pages all the time cannot hold a request for ever.
         bool retry() noexcept {
-            if (retries_++ == max_retries) return false;
+            if (retries_ == max_retries) return false;
+            ++retries_;
             const bool again = wait();
             const lock_guard hold(all_.lock_);
             return std::exchange(others_moved_, false) || again;

@@ -120,7 +120,7 @@ template <class Owner, class Cache> class thread_cache_registry {
         thread_cache_registry* registry = nullptr;
         entry* cached = nullptr; // null: `registry` may be deleted already
         std::uint32_t uses = 0;  // counted until the place has a cache
-        bool recent = false;     // used since place_in() last cleared it
+        bool recent = false;     // remembered since place_in() last cleared it
     };
     // A thread's places; null before the first use and when out of memory.
     struct table {
