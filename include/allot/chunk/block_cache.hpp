@@ -106,8 +106,9 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
         return true;
     }
 
-    // --- requires that the caller is inside
-    // ------------------------------------------------------------------------------------ Null: none of the class.
+    // ---- requires that the caller is inside ---------------------------------------------------------------
+
+    // Null: none of the class.
     ALLOT_ALWAYS_INLINE std::byte* pop(unsigned c, std::size_t bytes) noexcept {
         bin& b = bins_[c];
         const std::uint32_t n = b.n();

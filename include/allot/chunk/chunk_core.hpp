@@ -239,11 +239,7 @@ template <class Policies> class chunk_core {
     }
     // The shared caches stay in use until give_shared(). Requires flushing_, as the next one.
     void take_and_empty() noexcept {
-        for (auto& shared : shared_.all()) {
-            auto borrowed = shared_.wait_for(shared);
-            empty(*borrowed);
-            borrowed.keep();
-        }
+        for (auto& shared : shared_.all()) empty(shared_.keep(shared));
     }
     void give_shared() noexcept {
         for (auto& shared : shared_.all()) shared_.give(shared);

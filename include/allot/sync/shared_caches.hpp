@@ -2,7 +2,7 @@
 // call.
 //
 // Borrowing is one atomic exchange on a cache chosen by the thread. It never waits: if that cache and its neighbour are
-// in use, the caller bypasses the caches. wait_for() is for those that empty all caches.
+// in use, the caller bypasses the caches. wait_for() and keep() are for those that empty all caches.
 // Invariant: a cache has one user at a time. Cost: that of the caches, and 2 bytes per cache. Threads: any.
 // Source: Hoard's heaps hashed by thread, Berger 2000; try-lock as in jemalloc's and tcmalloc's sharded caches.
 #pragma once
@@ -51,8 +51,6 @@ template <class Cache> class shared_caches {
         Cache& operator*() const noexcept { return place_->cache; }
         Cache* operator->() const noexcept { return &place_->cache; }
         place& in() const noexcept { return *place_; }
-        // The cache stays in use until give().
-        void keep() noexcept { place_ = nullptr; }
 
       private:
         place* place_;
@@ -74,6 +72,11 @@ template <class Cache> class shared_caches {
             if (take(p)) return borrowed(&p);
             if (p.is_filled()) return borrowed(nullptr);
         }
+    }
+    // Waits for its user; the cache then is the caller's until give(). Requires that no user fills it.
+    static Cache& keep(place& p) noexcept {
+        while (!take(p)) yield();
+        return p.cache;
     }
     ALLOT_ALWAYS_INLINE static void give(place& p) noexcept { p.taken.store(0, std::memory_order_release); }
     std::array<place, count>& all() noexcept { return places_; }
