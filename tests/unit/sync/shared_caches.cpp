@@ -34,18 +34,15 @@ TEST_CASE("a place that is borrowed is not lent again until it is given back", "
 TEST_CASE("a cache is waited for, unless its user fills it", "[sync]") {
     caches_type caches;
     auto& place = caches.all()[0];
-    {
-        auto user = caches.borrow(place);
-        place.begin_fill();
-        CHECK_FALSE(static_cast<bool>(caches.wait_for(place)));
-        place.end_fill();
-        user.keep();
-    }
+    caches.keep(place).n = 0;
+    place.begin_fill();
+    CHECK_FALSE(static_cast<bool>(caches.wait_for(place)));
+    place.end_fill();
     CHECK_FALSE(static_cast<bool>(caches.borrow(place))); // it stays in use
     std::thread user([&] {
         place.cache.n = 1;
         caches.give(place);
     });
-    CHECK(caches.wait_for(place)->n == 1);
+    CHECK(caches.keep(place).n == 1); // waits for it
     user.join();
 }
