@@ -17,7 +17,7 @@ template <std::size_t Rows> struct waiting : allot::policies<allot::guard::quara
 template <class Set>
 std::size_t refusals(std::size_t bytes, std::size_t limit, unsigned threads, std::size_t held, unsigned sizes = 1) {
     std::atomic<std::size_t> refused{0};
-    for (int round = 0; round < 40; ++round) {
+    for (int round = 0; round < (ALLOT_TSAN ? 20 : 40); ++round) {
         allot::row_manager<Set> rows{allot::limit{limit}, allot::page_bytes{64_KiB}};
         std::atomic<unsigned> ready{0};
         std::vector<std::thread> all;
