@@ -88,6 +88,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     // The first three are called with the lock.
     template <class Place> bool take_slots(Place& place, detail::memory_request& asked) noexcept {
         const bool got = find_slots(place, asked);
+        if (got) provider().in_transit().note_claim();
         report_damage();
         return got;
     }

@@ -6,8 +6,12 @@
 // waits for the moves of other threads, and retries if one has ended since its last attempt. A thread in a move never
 // waits here: it charges, takes, gives and refunds, and calls no listener. A request inside a move of its own thread
 // (from a callback) does not wait. So no wait depends on another wait.
+// A request empties the caches of all, then looks for empty pages heap by heap. A thread that uses one page after the
+// other may be in each when the request comes to it, though it needs only one. So it also retries, twice at most, if
+// free slots or blocks came into use since its last attempt.
 // Invariant: every move is listed from begin() to end(), every request during its life.
-// Cost: 32 bytes; a list's step per thread that moves pages or lacks them at that time; nothing per block or row.
+// Cost: 40 bytes; a load per batch of slots that is claimed; a list's step per thread that moves pages or lacks them at
+// that time; nothing per block or row.
 // Threads: any; the lock is held for some dozen instructions, with or without the heap's lock.
 // Source: Dekker's handshake, 1965; a tree of accounts does the same for held bytes.
 #pragma once
@@ -18,6 +22,7 @@
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/thread.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <utility>
 
@@ -45,8 +50,7 @@ class pages_in_transit {
         void end() noexcept {
             const lock_guard hold(all_.lock_);
             unlink(all_.moves_, *this);
-            for (request* r = all_.requests_; r != nullptr; r = r->next_)
-                r->others_moved_ = r->others_moved_ || r->thread_ != thread_;
+            all_.tell_others_locked(&request::others_moved_, thread_);
         }
 
       private:
@@ -57,27 +61,36 @@ class pages_in_transit {
         move* next_ = nullptr;
     };
 
+    // Call where free slots or blocks have left their pages for a cache or a caller.
+    ALLOT_ALWAYS_INLINE void note_claim() noexcept {
+        if (ALLOT_UNLIKELY(listed_.load(std::memory_order_relaxed) != 0)) tell_others(&request::others_claimed_);
+    }
+
     // A request for pages that may have to retry.
     class request {
       public:
         explicit request(pages_in_transit& all) noexcept : all_(all) {
             const lock_guard hold(all_.lock_);
             next_ = std::exchange(all_.requests_, this);
+            all_.listed_.fetch_add(1, std::memory_order_seq_cst); // before it empties caches
         }
         request(const request&) = delete;
         request& operator=(const request&) = delete;
         ~request() {
             const lock_guard hold(all_.lock_);
             unlink(all_.requests_, *this);
+            all_.listed_.fetch_sub(1, std::memory_order_relaxed);
         }
-        // Call after a failed attempt. True: retry, since a move of another thread has ended since the last one. False
-        // without such a move, and after 8 retries: others that move pages all the time cannot hold a request for ever.
+        // Call after a failed attempt. True: retry, since another thread has ended a move, or claimed slots, since the
+        // last one. False without either, and after 8 retries: others that move pages all the time cannot hold a
+        // request for ever. Claims alone are worth two, since they are common where a request is refused rightly.
         bool retry() noexcept {
             if (retries_ == max_retries) return false;
             ++retries_;
-            const bool again = wait();
+            const bool waited = wait();
             const lock_guard hold(all_.lock_);
-            return std::exchange(others_moved_, false) || again;
+            const bool moved = std::exchange(others_moved_, false), claimed = std::exchange(others_claimed_, false);
+            return waited || moved || (claimed && retries_ <= max_retries_for_claims);
         }
         // Counts retries from 0 again.
         void retry_again() noexcept { retries_ = 0; }
@@ -98,12 +111,13 @@ class pages_in_transit {
 
       private:
         friend class pages_in_transit;
-        static constexpr unsigned max_retries = 8;
+        static constexpr unsigned max_retries = 8, max_retries_for_claims = 2;
 
         pages_in_transit& all_;
         const std::uintptr_t thread_ = sys::thread_token();
         unsigned retries_ = 0;
-        bool others_moved_ = false; // a move of another thread has ended since the last retry()
+        bool others_moved_ = false;   // a move of another thread has ended since the last retry()
+        bool others_claimed_ = false; // another thread has claimed slots since then
         request* next_ = nullptr;
     };
 
@@ -113,7 +127,16 @@ class pages_in_transit {
         while (*at != &it) at = &(*at)->next_;
         *at = it.next_;
     }
-    // Requires lock_. Whether other threads are in moves numbered below `end`, and this thread is in none.
+    ALLOT_NOINLINE void tell_others(bool request::* what) noexcept {
+        const lock_guard hold(lock_);
+        tell_others_locked(what, sys::thread_token());
+    }
+    // Requires lock_, as the next one. Sets it in the requests of other threads.
+    void tell_others_locked(bool request::* what, std::uintptr_t thread) noexcept {
+        for (request* r = requests_; r != nullptr; r = r->next_)
+            if (r->thread_ != thread) r->*what = true;
+    }
+    // Whether other threads are in moves numbered below `end`, and this thread is in none.
     bool others_move(std::uintptr_t thread, std::uint64_t end) const noexcept {
         bool others = false;
         for (const move* m = moves_; m != nullptr; m = m->next_) {
@@ -126,7 +149,8 @@ class pages_in_transit {
     basic_spin_lock<lock_rank::pages_in_transit> lock_; // the members below
     move* moves_ = nullptr;
     request* requests_ = nullptr;
-    std::uint64_t begun_ = 0; // moves, numbered from 0
+    std::uint64_t begun_ = 0;              // moves, numbered from 0
+    std::atomic<std::uint32_t> listed_{0}; // requests; read without the lock
 };
 
 } // namespace detail
