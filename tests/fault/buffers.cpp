@@ -1,5 +1,6 @@
 // The host has no memory for what is kept about a block of buffers: nothing changes, and the status says that it was no
 // account.
+// Compiled alone: it replaces operator new.
 #include <support/catch.hpp>
 
 #include <allot/buffers.hpp>

@@ -1,4 +1,5 @@
 // A compaction of rows without link counts that the host has no memory for: the rows stay, and dead ones are not moved.
+// Compiled alone: it replaces operator new.
 #include <support/catch.hpp>
 
 #include <allot/core/units.hpp>

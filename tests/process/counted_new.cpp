@@ -1,3 +1,4 @@
+// Compiled alone: it replaces operator new.
 #include "counted_new.hpp"
 
 #include <cstdlib>
