@@ -1,6 +1,6 @@
 // What is kept about blocks of buffers is the thread's own in unchecked builds, 64 pieces at most, and goes with the
 // thread.
-#include "counted_new.hpp"
+#include <process/counted_new.hpp>
 
 #include <support/catch.hpp>
 

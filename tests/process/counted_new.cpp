@@ -1,5 +1,5 @@
 // Compiled alone: it replaces operator new.
-#include "counted_new.hpp"
+#include <process/counted_new.hpp>
 
 #include <cstdlib>
 #include <new>

@@ -1,5 +1,5 @@
 // Reports, maps and traces are written without allocating; so is what is recorded for them.
-#include "counted_new.hpp"
+#include <process/counted_new.hpp>
 
 #include <support/catch.hpp>
 #include <support/row_sets.hpp>

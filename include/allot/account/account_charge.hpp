@@ -260,7 +260,8 @@ inline void remove(account_node& root, injector& i) noexcept {
     root.tree().injectors.fetch_sub(1, std::memory_order_relaxed);
     root.tree().judged.by->remove(i);
 }
-// Of all objects below a root, as far as no other thread changes what is charged meanwhile; in bytes.
+// For root_tenant: every object below the root returns what it does not use. `waits`: it may wait for work of a device.
+// Returns by how many bytes the root's use fell; what other threads charge and refund meanwhile is in it.
 inline std::size_t return_idle_below(const account_node& root, bool waits) noexcept {
     const std::size_t before = used(root);
     const shortage s{.why = root.status(charge_outcome::over_limit, SIZE_MAX, before, root.totals().limit()),

@@ -42,26 +42,28 @@ inline bool should_try(waiter& w, std::size_t promised) noexcept {
     return w.widest != nullptr && !w.at->is_below(*w.widest); // it must widen()
 }
 
-// Under the lock, in this order: what a try returned is counted for its waiter, which it must not wake; then the copy
-// of a peak; then those waiters are chosen that the refund may serve. Behind the unlock nothing of the tree is touched,
-// since its root may end: what is needed is copied before.
-ALLOT_COLD inline void act_and_unlock(const account_node& by, bool ends, std::size_t refunds) noexcept {
+// Under the lock, in this order: what a waiter's own failed try refunds is counted for it (undoing), so that it does
+// not wake itself; then the copy of a peak; then those waiters are chosen that the refund may serve. After the unlock
+// nothing of the tree is touched, since its root may end: what is needed is copied before. Then waiters are signalled,
+// the judge gets what became free, and drained accounts end.
+ALLOT_COLD inline void act_and_unlock(const account_node& by, bool ends_drained, std::size_t refunds) noexcept {
     account_tree& tree = by.tree();
     if (refunds != 0) undoing::count(refunds, by);
     if (tree.peak_copy != nullptr) copy_peak(tree.root(), *tree.peak_copy);
-    account_node* const drained = ends ? std::exchange(tree.drained, nullptr) : nullptr;
+    account_node* const drained = ends_drained ? std::exchange(tree.drained, nullptr) : nullptr;
     if (refunds != 0) tree.waiters.announce_pages();
     waiter* const woken = tree.waiters.wake(should_try);
     tree.acts_at_unlock =
         tree.peak_copy != nullptr || tree.drained != nullptr || !tree.waiters.empty() || tree.reports_frees;
     const judged_by judged = tree.judged;
-    const std::size_t free = refunds != 0 && tree.reports_frees ? tree.root().headroom() : 0;
+    const std::size_t free_at_root = refunds != 0 && tree.reports_frees ? tree.root().headroom() : 0;
     tree.lock.unlock();
     wait_list::signal(woken);
-    if (free != 0)
-        judged.by->post({.what = oom::event::refunded, .detail = static_cast<std::uint8_t>(judged.kind), .free = free});
-    else if (judged.by != nullptr) judged.by->deliver();
-    end_drained(drained); // the last one may destroy the root
+    if (free_at_root != 0)
+        judged.by->post(
+            {.what = oom::event::refunded, .detail = static_cast<std::uint8_t>(judged.kind), .free = free_at_root});
+    else if (judged.by != nullptr) judged.by->deliver(); // what wake() posted in the lock; post() delivers that, too
+    end_drained(drained);                                // the last one may destroy the root
 }
 
 // The calling thread, if the arbiter of the account's root knows it; else null.
@@ -128,8 +130,8 @@ class waiting_request {
             const locked_tree scope(by_.root(), leave_drained);
             scope.tree.watches.add(closed_);
         }
-        full_fence(); // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
-        widen(level(by_, why));
+        full_fence();           // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
+        widen(level(by_, why)); // caches below are emptied, and stay so
     }
     waiting_request(const waiting_request&) = delete;
     waiting_request& operator=(const waiting_request&) = delete;
@@ -137,16 +139,17 @@ class waiting_request {
         {
             const locked_tree scope(in_);
             scope.tree.waiters.remove(w_);
-            if (verdict_ == verdict::roll_back && scope.tree.judged.by->sees_refunds)
+            if (verdict_ == verdict::roll_back && scope.tree.judged.by->sees_refunds) // it sleeps until memory is free
                 scope.tree.acts_at_unlock = scope.tree.reports_frees = true;
         }
         if (&by_.root() != &in_) {
             const locked_tree scope(by_.root(), leave_drained);
             scope.tree.watches.remove(closed_);
         }
-        settle_waits(account_node::of(*w_.widest)); // behind the removal: caches may keep memory again
+        settle_waits(account_node::of(*w_.widest)); // after the removal: caches may keep memory again
+        // A request that was granted has posted that by end_try(). Given up: it ends, or goes on in another tree.
         if (judged_ != nullptr && !granted_)
-            judged_->post({.what = is_ended(verdict_) ? oom::event::thrown : oom::event::given_up});
+            judged_->post({.what = is_ended() ? oom::event::thrown : oom::event::given_up});
     }
 
     // An event of a thread's request for what `why` says, in the tree of this account.
@@ -163,13 +166,12 @@ class waiting_request {
             const locked_tree scope(in_, leave_drained);
             if (can_fit(level(by_, why), why, sum_or_max(why.requested, w_.undone_at(refuser_in(why))))) return true;
         }
-        if (judged_ != nullptr && !is_ended(verdict_))
-            verdict_ = judged_->post(request(oom::event::never_fits, in_, why));
+        if (judged_ != nullptr && !is_ended()) verdict_ = judged_->post(request(oom::event::never_fits, in_, why));
         return false;
     }
     // The request is made now, until end_try(). False: the arbiter ends it.
     bool begin_try(const charge_status& why) noexcept {
-        if (judged_ != nullptr && is_ended(judged_->post(request(oom::event::announced, in_, why)))) return false;
+        if (judged_ != nullptr && is_ended_by(judged_->post(request(oom::event::announced, in_, why)))) return false;
         w_.undone = {};
         of_this_thread.trying = &w_;
         return true;
@@ -186,7 +188,7 @@ class waiting_request {
     // verdict, a cancellation or its end. At its end the request is made once more, since more may have been announced;
     // the next call returns false.
     bool sleep(const charge_status& why) noexcept {
-        if (is_ended(verdict_)) return false;
+        if (is_ended()) return false;
         if (tries_ && widen(level(by_, why))) return true;
         if (is_over_ || is_cancelled()) return false;
         {
@@ -209,7 +211,7 @@ class waiting_request {
         if (tries_) take_signal(signals);
         if (judged_ != nullptr) {
             const verdict now = judged_->look();
-            if (is_ended(now)) return false;
+            if (is_ended_by(now)) return false;
             tries_ = tries_ || now == verdict::try_again;
         }
         is_over_ = sys::parking::is_past(end_);
@@ -242,8 +244,9 @@ class waiting_request {
         while ((signals & waiter::try_again) == 0) signals |= spot().wait_until(sys::parking::never);
     }
     sys::parking& spot() noexcept { return judged_ != nullptr ? judged_->spot : w_.own_spot; }
-    // Whether the arbiter ends the request.
-    bool is_ended(verdict v) noexcept { return (verdict_ = v) > verdict::try_again; }
+    // Whether the arbiter ends the request, by its last verdict; by this one, which is noted.
+    bool is_ended() const noexcept { return verdict_ > verdict::try_again; }
+    bool is_ended_by(verdict v) noexcept { return verdict_ = v, is_ended(); }
     // Returns: the signals that ended one sleep; 0: its time is over; `decided`: the arbiter has a verdict.
     std::uint32_t sleep_once() noexcept {
         if (judged_ != nullptr && judged_->look() != verdict::sleep) return judged_thread::decided;
@@ -261,7 +264,7 @@ class waiting_request {
     }
 
     const account_node& by_;
-    account_node& in_; // the root
+    account_node& in_; // the root of the tree that refuses; by_ may be in another one
     judged_thread* const judged_;
     const account_node* const task_; // what the thread's task holds is charged there; null: not known
     waiter w_;

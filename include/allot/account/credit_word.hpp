@@ -42,7 +42,8 @@ struct credit_word {
         if (ALLOT_LIKELY(spare() >= bytes)) return {bits - bytes * both};
         return of(credit() - bytes, true);
     }
-    // Whether a refund may stay as credit, of `kept` bytes at most. Requires kept <= most.
+    // Whether a refund may stay as credit, of `kept` bytes at most; false if closed, whose bit makes the sum too large.
+    // Requires kept <= most.
     ALLOT_ALWAYS_INLINE constexpr bool can_keep(std::size_t bytes, std::size_t kept) const noexcept {
         return bytes <= kept && (bits & UINT32_MAX) <= kept - bytes;
     }

@@ -87,7 +87,7 @@ class judge {
         deliver();
         return a;
     }
-    // The same in a tree's lock; deliver() follows behind it.
+    // The same in a tree's lock; deliver() follows after it.
     virtual answer apply(const oom::command& what) = 0;
     // Signals the threads whose waits were ended.
     virtual void deliver() noexcept = 0;

@@ -1,7 +1,7 @@
 // The listeners of a tree of accounts: called about an event, after it and with no lock held.
 //
 // No listener is called for what a thread does inside a call, so no call is inside another.
-// Invariant: a listener is on the list from add_locked() to remove(); no call of it runs behind that. Those of inner
+// Invariant: a listener is on the list from add_locked() to remove(); no call of it runs after that. Those of inner
 // accounts are called before those of outer ones. Cost: 32 bytes; an event takes the lock once, and once more per call.
 // Threads: any; the tree's lock guards the list.
 #pragma once

@@ -3,7 +3,7 @@
 // One sweep over those of higher costs runs at a time: requests that are refused meanwhile wait for its end, and try
 // again, so threads that fail together cause one sweep. A thread that is inside a call of a user's code does not wait.
 // account_steps.hpp says which are called, and when.
-// Invariant: a reclaimer is on the list from add() to remove(); no call of it runs behind that. Cost: 40 bytes; 32 per
+// Invariant: a reclaimer is on the list from add() to remove(); no call of it runs after that. Cost: 40 bytes; 32 per
 // reclaimer. Threads: any; the mutex of the tree's shape guards the list, and is not held during a call.
 // Source: HPCC roxiemem's releaseBuffers, 2011.
 #pragma once

@@ -8,7 +8,7 @@
 // A try may take memory and return it, since another part of it was refused (undoing). It needs room for both, and what
 // it returns is announced only to those that may have missed it: they tried meanwhile.
 // No wake-up is lost: a waiter is added, then its request is made again; each end of a try is followed by a wake(); and
-// what is announced during a try is tried for behind it.
+// what is announced during a try is tried for after it.
 // Cost: 16 bytes; wake() is O(waiters), and with bypasses O(waiters^2). Threads: requires the owner's lock, but for empty().
 #pragma once
 
@@ -35,7 +35,7 @@ struct bytes_below {
 };
 
 struct waiter {
-    static constexpr std::uint32_t try_again = 1; // a signal: it was woken; one that is `trying` ends behind it
+    static constexpr std::uint32_t try_again = 1; // a signal: it was woken; one that is `trying` ends after it
     const tree_node* by = nullptr;                // the account that requests
     const tree_node* at = nullptr;     // the account that refused last; bytes: those requested; valid while it sleeps
     const tree_node* widest = nullptr; // the highest account that refused: unused memory below it is not kept in caches

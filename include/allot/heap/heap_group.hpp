@@ -78,7 +78,7 @@ class heap_group {
 
     // Requests for rows of the group that wait: slots that return to pages are reported (page_provider.hpp).
     std::atomic<std::uint32_t>& waiting() noexcept { return waiting_; }
-    // Call behind the atomic operation, or in the lock, that freed a slot.
+    // Call after the atomic operation, or in the lock, that freed a slot.
     bool is_waited_for() const noexcept { return waiting_.load(std::memory_order_seq_cst) != 0; }
     bool is_shut() const noexcept { return shut_.load(std::memory_order_relaxed); }
     // While it is shut, releases go past all caches but those of handles, so that pages become empty. One thread at a
@@ -166,7 +166,7 @@ class heap_group {
         }
         return new (std::nothrow) Heap(provider, config);
     }
-    // All are settled behind a change of shut_, and a new heap behind its add(): the last one leaves each as it must
+    // All are settled after a change of shut_, and a new heap after its add(): the last one leaves each as it must
     // be.
     void settle_shut(heap_base& heap) noexcept {
         const detail::lock_guard hold(shut_lock_);

@@ -201,7 +201,8 @@ template <class Store> class slot_caches {
     // walk_lock() too.
     void set_releasing_all(bool now) noexcept { releasing_all_.store(now, std::memory_order_release); }
     bool is_releasing_all() const noexcept { return releasing_all_.load(std::memory_order_relaxed); }
-    // Frees the slots of the quarantine, and of shared caches that no thread uses now. Requires walk_lock().
+    // For a forced reclaim: frees the slots that wait in no page, of the quarantine and of shared caches that no thread
+    // uses now. Requires walk_lock().
     void free_waiting() noexcept {
         store_.guards().drain_quarantine(store_.layout(), store_.lock(),
                                          [this](std::byte* const* rows, std::size_t n) { store_.put_locked(rows, n); });

@@ -330,7 +330,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     // only a stale address finds it, so the order of the writes is free.
     page* format(std::byte* taken) noexcept {
         page* p;
-        if constexpr (Location::out_of_band) p = reinterpret_cast<page*>(taken);
+        if constexpr (Location::out_of_band) p = reinterpret_cast<page*>(taken); // take_page() has made it
         else p = ::new (taken) page;
         p->ops = config().ops;
         p->owner = &heap_;
@@ -339,7 +339,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
         p->type = config().type;
         p->tag = tag();
         p->cut = cut();
-        p->threshold = cut().capacity / 16 + 1;
+        p->threshold = cut().capacity / 16 + 1; // of free slots, from which it is listed again
         p->slots.reset(p->out_of_band(), cut());
         guards_.begin_page(layout_, *p);
         if (config().out_of_band_count_bytes != 0)

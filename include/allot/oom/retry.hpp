@@ -49,7 +49,7 @@ struct suppressed_errors {
 };
 namespace detail {
 
-// What one scope has tried: noted where it ends with an error, behind what scopes inside it have noted.
+// What one scope has tried: noted where it ends with an error, after what scopes inside it have noted.
 struct tried_before {
     verdict_error last{{}, memory_kind::host};
     std::uint32_t attempts = 0;
@@ -128,7 +128,7 @@ template <class Body, class OnSplit> void retry(retry_scope& scope, const Body& 
         case verdict::split: on_split(why); break;
         case verdict::removed: throw task_removed(why.why(), why.kind());
         case verdict::refused: give_up(why.why(), "the arbiter refuses more attempts", scope);
-        default: break;
+        default: break; // begin again
         }
     }
 }

@@ -128,8 +128,8 @@ class situation {
     /// Whether there are threads, and each task that has some is blocked.
     bool is_deadlocked() const noexcept {
         return all_that_take_part(no_id, [&](const thread& t) {
-            const bool one_blocks = t.kind == thread_kind::dedicated && rules_.task_is_blocked != blocks::all;
-            return is_stuck(t) || (one_blocks && is_held_up(t.task));
+            const bool one_blocks_its_task = t.kind == thread_kind::dedicated && rules_.task_is_blocked != blocks::all;
+            return is_stuck(t) || (one_blocks_its_task && is_held_up(t.task));
         });
     }
     /// Whether the task has threads, and they wait for nothing that others hold, and none of them can go on.
@@ -188,7 +188,7 @@ class situation {
     }
 
   protected:
-    // Of: one task; no_id: of any.
+    // Whether the thread works for this task (no_id: for any), and may still hold or free memory.
     static bool takes_part(const thread& t, task_id of = no_id) noexcept {
         const bool frees = t.scopes != 0; // what its attempt has, though it was removed
         if (!t.used || t.task == no_id || t.covered || (t.state == thread_state::unknown && !frees)) return false;

@@ -56,7 +56,7 @@ struct thread_record final : allot::detail::judged_thread {
 
     std::uint64_t number = 0;     // of all threads of the arbiter, from 1: ids are used again
     std::uint64_t slept_at = 0;   // on fine_clock; 0: it is awake
-    std::uint64_t attempt_at = 0; // its attempt began
+    std::uint64_t attempt_at = 0; // its attempt began (task_thread::begin_attempt); 0: none, or it is counted already
     std::uint64_t slept_in_attempt = 0;
     bool to_signal = false;
 };

@@ -75,7 +75,7 @@ struct task_register {
         if (made.by == event::may_fit || made.by == event::given_up || made.by == event::ended) return false;
         return is_asleep(made.from) && !is_asleep(made.to);
     }
-    // Adds the change to the numbers of its task, and the times that it ends.
+    // Adds the change to the numbers of its task, and the spans of time that end with it: asleep, or in an attempt.
     void count(const change& made) noexcept {
         thread_record& r = threads[made.thread];
         task_stats& s = stats_of(made.thread);

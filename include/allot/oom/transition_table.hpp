@@ -115,7 +115,7 @@ static_assert(
 constexpr bool is_legal(thread_state from, event by) noexcept {
     return detail::transition_matrix[static_cast<std::size_t>(from)][static_cast<std::size_t>(by)].legal;
 }
-/// The state behind the event; the same state if it is not legal.
+/// The state after the event; the same state if it is not legal.
 constexpr thread_state after(thread_state from, event by) noexcept {
     const auto& c = detail::transition_matrix[static_cast<std::size_t>(from)][static_cast<std::size_t>(by)];
     return c.legal ? c.to : from;

@@ -85,7 +85,7 @@ template <class Ledger> class charged_pages {
     }
     // Call when pages or slots became unused, or may have: requests of the account may wait for them.
     void notify_unused() noexcept {
-        if constexpr (notifies) full_fence(), ledger_.notify_unused(); // behind the change
+        if constexpr (notifies) full_fence(), ledger_.notify_unused(); // after the change
     }
     // Call once taken pages are in use, with no heap lock held; lets the peak recorder run.
     void settled() noexcept {

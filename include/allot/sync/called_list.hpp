@@ -38,7 +38,7 @@ template <class Node> struct called_hook {
 enum class walk_step : std::uint8_t {
     skip,
     call,
-    call_last, // the walk ends behind it
+    call_last, // the walk ends after it
     end,       // without a call
 };
 

@@ -29,7 +29,7 @@ template <class Cache> class shared_caches {
         std::atomic<std::uint8_t> taken{0}, filled{0};
         Cache cache;
 
-        // Whether its user fills it, and looks behind that at what other threads want.
+        // Whether its user fills it, and looks afterwards at what other threads want.
         bool is_filled() const noexcept { return filled.load(std::memory_order_acquire) != 0; }
         void begin_fill() noexcept { filled.store(1, std::memory_order_relaxed); }
         void end_fill() noexcept {
@@ -66,7 +66,7 @@ template <class Cache> class shared_caches {
         return borrowed(p);
     }
     borrowed borrow(place& p) noexcept { return borrowed(take(p) ? &p : nullptr); }
-    // Waits for its user. Empty: the user fills it.
+    // Waits for its user. Empty: the user fills it, which may take long; it looks afterwards (end_fill).
     borrowed wait_for(place& p) noexcept {
         for (;; yield()) {
             if (take(p)) return borrowed(&p);

@@ -2,6 +2,7 @@
 #include <support/catch.hpp>
 
 #include <allot/page/pages_in_transit.hpp>
+#include <allot/row_manager.hpp>
 
 #include <thread>
 
@@ -41,4 +42,23 @@ TEST_CASE("a request for pages does not retry for what its own thread did, or no
     CHECK(retries_after(move_a_page) == 0);
     CHECK(retries_after([](pages_in_transit& all) { all.note_claim(); }) == 0);
     CHECK(retries_after([](pages_in_transit&) {}) == 0);
+}
+
+TEST_CASE("slots that another thread takes for its cache, or for itself, are claims", "[pages][row]") {
+    struct rows_set : allot::policies<allot::oom::null> {};
+    allot::row_manager<rows_set> rows{allot::limit{std::size_t{1} << 20}};
+    auto heap = rows.heap(allot::as<>, 100, allot::untyped);
+    pages_in_transit::request asked{heap.heap().provider().in_transit()};
+    void* row = nullptr;
+    on_another_thread([&] { row = heap.allocate(); }); // takes a page, too
+    CHECK(asked.retry());
+    CHECK_FALSE(asked.retry());
+    asked.retry_again();
+    on_another_thread([&] {
+        auto mine = heap.local();
+        mine.release(mine.allocate());
+    });
+    CHECK(asked.retry());
+    CHECK_FALSE(asked.retry());
+    heap.release(row);
 }
