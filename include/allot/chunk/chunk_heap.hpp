@@ -85,7 +85,6 @@ template <class Policies> class chunk_heap {
             got = add(chunk, c, align, out, wanted, asked);
             if (chunk == least) break;
         }
-        if (got != 0) in_transit_.note_claim();
         return got;
     }
     // Frees blocks that are out of all caches.

@@ -8,7 +8,7 @@
 // (from a callback) does not wait. So no wait depends on another wait.
 // A request empties the caches of all, then looks for empty pages heap by heap. A thread that uses one page after the
 // other may be in each when the request comes to it, though it needs only one. So it also retries, twice at most, if
-// free slots or blocks came into use since its last attempt.
+// free slots came into use since its last attempt. Blocks of a chunk arena need no page of their own class.
 // Invariant: every move is listed from begin() to end(), every request during its life.
 // Cost: 40 bytes; a load per batch of slots that is claimed; a list's step per thread that moves pages or lacks them at
 // that time; nothing per block or row.
@@ -61,7 +61,7 @@ class pages_in_transit {
         move* next_ = nullptr;
     };
 
-    // Call where free slots or blocks have left their pages for a cache or a caller.
+    // Call where free slots have left their pages for a cache or a caller.
     ALLOT_ALWAYS_INLINE void note_claim() noexcept {
         if (ALLOT_UNLIKELY(listed_.load(std::memory_order_relaxed) != 0)) tell_others(&request::others_claimed_);
     }
