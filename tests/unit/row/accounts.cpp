@@ -4,11 +4,13 @@
 #include <allot/account/account.hpp>
 #include <allot/account/account_peak.hpp>
 #include <allot/ledger/tree.hpp>
+#include <allot/reclaim/chain.hpp>
 #include <allot/report/accounts.hpp>
 #include <allot/row_manager.hpp>
 
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace allot::literals;
@@ -188,43 +190,48 @@ TEST_CASE("managers of one account share its limit under threads", "[accounts][r
     CHECK(query.verify());
 }
 
-TEST_CASE("slots that other threads use while a request reclaims memory are found in quarantine and caches",
+TEST_CASE("rows that another thread releases into quarantine and caches while a request reclaims serve it",
           "[accounts][rows]") {
-    struct waiting : allot::policies<allot::ledger::tree, allot::oom::null, allot::guard::quarantine<4096>> {};
-    const auto found = [](auto set) {
-        // At each refusal another thread takes and releases all rows that it can get.
-        struct other_thread final : allot::account_listener {
-            allot::row_manager<decltype(set)>* rows = nullptr;
-            bool runs = false;
-            void refused(const account&, const allot::charge_status&) noexcept override {
-                if (rows == nullptr || std::exchange(runs, true)) return;
+    struct asking : allot::policies<allot::ledger::tree, allot::spill::chain, allot::oom::null> {};
+    struct holding
+        : allot::policies<allot::ledger::tree, allot::spill::chain, allot::oom::null, allot::guard::quarantine<4096>> {
+    };
+    const auto serves = [](auto set) {
+        using rows_type = allot::row_manager<decltype(set)>;
+        struct other_thread final : allot::reclaimer {
+            other_thread() : reclaimer("other thread") {}
+            bool reclaim(const allot::shortage&) noexcept override {
+                if (all.empty()) return false;
                 std::thread([this] {
-                    std::vector<void*> all;
-                    while (void* const row = rows->try_allocate(1000)) all.push_back(row);
-                    for (void* const row : all) rows->release(row);
+                    for (void* const row : std::exchange(all, {})) rows->release(row);
                 }).join();
-                runs = false;
+                return true;
             }
+            rows_type* rows = nullptr;
+            std::vector<void*> all;
         } other;
         account query{name{"query"}, limit{64_KiB}};
+        rows_type rows{query, small};
+        std::vector<void*> all;
+        while (void* const row = rows.try_allocate(1000)) all.push_back(row);
+        REQUIRE(all.size() > 10);
+        other.rows = &rows;
         query.add(other);
-        {
-            allot::row_manager<decltype(set)> rows{query, small};
-            std::vector<void*> all;
-            while (void* const row = rows.try_allocate(1000)) all.push_back(row);
-            for (std::size_t i = 1; i < all.size(); ++i) rows.release(all[i]);
-            other.rows = &rows;
-            for (std::size_t i = 1; i < all.size(); ++i) {
-                all[i] = rows.try_allocate(1000);
-                CHECK(all[i] != nullptr);
+        for (int n = 0; n != 10; ++n) {
+            other.all.assign(all.end() - 3, all.end());
+            all.resize(all.size() - 3);
+            for (int i = 0; i != 3; ++i) {
+                all.push_back(rows.try_allocate(1000)); // the first one calls it
+                CHECK(all.back() != nullptr);
             }
-            for (void* const row : all) rows.release(row);
-            CHECK(rows.live_rows() == 0);
+            CHECK(other.all.empty());
         }
-        query.remove(other);
+        CHECK(query.remove(other));
+        for (void* const row : all) rows.release(row);
+        CHECK(rows.live_rows() == 0);
     };
-    found(quiet{});
-    found(waiting{});
+    serves(asking{});
+    serves(holding{});
 }
 
 TEST_CASE("released() is called with no lock held: a call of the same manager does not hang", "[rows][accounts]") {
