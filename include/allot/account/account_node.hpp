@@ -69,9 +69,9 @@ struct alignas(64) account_node final : tree_node {
     alignas(64) account_tree own_tree{*this}; // of a root
 };
 
-// The node of an account.
-inline account_node& node_of(account& a) noexcept; // account.hpp
-inline const account_node& node_of(const account& a) noexcept;
+// The node of an account: account.hpp.
+account_node& node_of(account& a) noexcept;
+const account_node& node_of(const account& a) noexcept;
 
 // Ends what a hold of the lock has begun, and unlocks: wakes requests, ends drained accounts. account_waiting.hpp
 void act_and_unlock(const account_node& by, bool ends, std::size_t refunds) noexcept;

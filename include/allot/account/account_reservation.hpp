@@ -23,7 +23,7 @@ namespace detail {
 struct account_node;
 // account_charge.hpp
 inline charge_status reserve_more(account_node& a, account_reservation& made) noexcept;
-inline void end_reservation(account_node& a, const account_reservation& gone) noexcept;
+void end_reservation(account_node& a, const account_reservation& gone) noexcept;
 } // namespace detail
 
 /// What account::maybe_reserve returns; true if the bytes are reserved. It returns them when it is destroyed.

@@ -4,6 +4,7 @@
 // no other thread uses the arena.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/chunk/chunk_stats.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>

@@ -4,6 +4,7 @@
 // Threads: any.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/raise_refused.hpp>

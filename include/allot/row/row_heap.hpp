@@ -22,6 +22,10 @@
 
 namespace allot::inline ALLOT_ABI {
 
+namespace detail {
+template <class Set> class row_core; // row_core.hpp
+}
+
 /// One thread's handle of a heap of rows of one size, from row_heap::local(). Takes up to `Batch` slots at once, fewer
 /// when they are large. Requires: destroyed before the manager; used by one thread, others are reported in checked
 /// builds.
