@@ -1,7 +1,8 @@
 // One account of a tree, behind its face (account.hpp): its numbers and place, its life, its items and its log. The
 // parts that charge, transfer, wait, open and close work on it: each is a header of functions.
 //
-// Invariant: `face` outlives it. Cost: 640 bytes, 704 in checked builds. Threads: see each member; those of tree_node as it says.
+// Invariant: `face` outlives it. Cost: 640 bytes, 704 in checked builds. Threads: see each member; those of tree_node
+// as it says.
 #pragma once
 
 #include <allot/account/account_arguments.hpp>

@@ -1,7 +1,6 @@
 // The heaps of one row manager: those in use, those that have reported an empty page (noted heaps), and unused ones.
 //
-//   open() --> in use, with handles --close()--> closed --retire_if_idle(): no row, page, handle--> unused --open()-->
-//   in use
+//   open() --> in use, with handles --close()--> closed --retire_if_idle()--> unused --open()--> in use
 //
 // A closed heap is in use as long as it has pages. An unused one is no longer walked; its memory serves the next heap
 // of its kind, and is freed with the group: threads that released its last rows may still note it.

@@ -477,8 +477,8 @@ template <class Store> class slot_caches {
     std::uint32_t batch_ = 1;
     std::atomic<std::uint8_t> past_caches_{0};
     std::atomic<bool> releasing_all_{false};
-    basic_spin_lock<lock_rank::heap_walk>
-        walk_lock_; // one thread at a time takes from the quarantine, or walks the caches
+    // One thread at a time takes from the quarantine, or walks the caches.
+    basic_spin_lock<lock_rank::heap_walk> walk_lock_;
     shared_type shared_;
 };
 

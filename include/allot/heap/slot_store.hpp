@@ -339,7 +339,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
         p->type = config().type;
         p->tag = tag();
         p->cut = cut();
-        p->threshold = cut().capacity / 16 + 1; // of free slots, from which it is listed again
+        p->threshold = cut().capacity / 16 + 1; // of freed slots, from which it is listed again
         p->slots.reset(p->out_of_band(), cut());
         guards_.begin_page(layout_, *p);
         if (config().out_of_band_count_bytes != 0)

@@ -101,7 +101,8 @@ class situation {
         switch (t.waits) {
         case waits_for::nothing:
         case waits_for::outside: return false;
-        case waits_for::task: return tasks_[t.on].used; // one that has ended stops nobody
+        case waits_for::task:
+            return t.on < tasks_.size() && tasks_[t.on].used; // ended, or never begun: it stops nobody
         case waits_for::pool: return true;
         case waits_for::resource: return !resources_[t.on].holders.empty();
         }
