@@ -28,6 +28,9 @@ MUST_HOLD = {  # name: in the short run
     "rows_stale_after_release_all": True,
     "reclaim_missing_is_stale": True,
     "reclaim_hang": False, # it runs for 20 s
+    "reclaim_missing_beyond_limit": False,
+    "limit_of_a_pool": False,
+    "wait_behind_a_sweep": False,
     "adapt_std_allocator_huge_sizes": False,
     "tasks_wait_for_work_not_begun": False,
 }

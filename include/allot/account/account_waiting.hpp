@@ -85,6 +85,8 @@ inline void settle_waits(const account_node& a) noexcept {
     a.tree().reclaimers.settle_waits(a.shape(), [&](const account& home) { return node_of(home).is_below(a); });
 }
 
+inline cancellation* cancelled_by(const wait_limit* wait) noexcept { return wait != nullptr ? wait->end : nullptr; }
+
 // A request that waits in a tree, from construction to destruction.
 class waiting_request {
   public:
@@ -95,12 +97,17 @@ class waiting_request {
         return can_fit(by, why, why.requested);
     }
     static bool is_at_limit(const account_node& by, const charge_status& why) noexcept {
-        return why.outcome == charge_outcome::over_limit && (why.by == refuser::account || is_arena(why)) &&
-               !user_call::is_inside_any() && by.is_open();
+        return may_be_granted_later(why) && !user_call::is_inside_any() && by.is_open();
     }
-    // An arena knows no accounts: its pages are waited for at the root, where the refunds of its other tenants arrive.
+    // Whether what refused may have memory again: an account, an arena, the limit of a pool, a device.
+    static bool may_be_granted_later(const charge_status& why) noexcept {
+        return why.by != refuser::none &&
+               (why.outcome == charge_outcome::over_limit || why.outcome == charge_outcome::no_address_space ||
+                why.outcome == charge_outcome::no_memory);
+    }
+    // A level that is no account is waited for at the root, where the refunds of its other tenants arrive.
     static const account_node& level(const account_node& by, const charge_status& why) noexcept {
-        return is_arena(why) ? by.root() : *refuser_in(why);
+        return is_account(why) ? *refuser_in(why) : by.root();
     }
 
     // Whether one must be granted before a request of `by`.
@@ -111,10 +118,10 @@ class waiting_request {
     }
 
     // `end`: of the wait, on fine_clock; `charges_others`: as in memory_request. Requires: the thread holds no lock.
-    waiting_request(const account_node& by, const charge_status& why, const wait_limit& wait, std::uint64_t end,
+    waiting_request(const account_node& by, const charge_status& why, const wait_limit* wait, std::uint64_t end,
                     bool charges_others) noexcept
         : by_(by), in_(level(by, why).root()), judged_(judged_thread_of(in_)), task_(memory_of_task(judged_)),
-          cancelled_{wait.end, spot()}, end_(end) {
+          cancelled_{cancelled_by(wait), spot()}, end_(end) {
         w_.by = &limited(by, why);
         w_.judged = judged_;
         w_.spot = &spot();
@@ -195,7 +202,7 @@ class waiting_request {
             const locked_tree scope(in_);
             w_.by = &limited(by_, why);
             w_.at = &level(by_, why);
-            w_.for_arena = is_arena(why);
+            w_.for_arena = !is_account(why);
             w_.bytes = why.requested;
             w_.also = {refuser_in(why), w_.undone_at(refuser_in(why))};
             w_.own = task_ != nullptr && w_.at->is_below(*task_);
@@ -223,9 +230,9 @@ class waiting_request {
     static const account_node& limited(const account_node& by, const charge_status& why) noexcept {
         return by.is_below(level(by, why)) ? by : *refuser_in(why);
     }
-    static bool is_arena(const charge_status& why) noexcept { return why.by == refuser::arena; }
+    static bool is_account(const charge_status& why) noexcept { return why.by == refuser::account; }
     static bool can_fit(const account_node& by, const charge_status& why, std::size_t bytes) noexcept {
-        return is_arena(why) ? bytes <= why.limit : limited(by, why).can_ever_fit(bytes);
+        return is_account(why) ? limited(by, why).can_ever_fit(bytes) : bytes <= why.limit;
     }
     // Has caches emptied, and kept empty, of all objects below an account that refuses. True: so memory may be free
     // now. False: done before.
@@ -333,10 +340,8 @@ class wait_step {
     climbed wait(const account_node& by, memory_request& asked) noexcept {
         charge_status& why = asked.why;
         if (asked.wait == nullptr && !(asked.judged && judged_thread_of(by) != nullptr)) return climbed::moved_on;
-        if (!begun_) {
-            begun_ = true;
-            until_ = asked.wait != nullptr ? *asked.wait : wait_limit{forever};
-            end_ = until_.deadline();
+        if (!std::exchange(begun_, true)) {
+            end_of(asked);
             if (ends_before_its_wait(by, why, true)) return climbed::gave_up;
             if ((counted_ = asked.waiting) != nullptr) counted_->fetch_add(1, std::memory_order_seq_cst);
         }
@@ -344,7 +349,7 @@ class wait_step {
         for (;;) {
             const bool is_new = !here_;
             if (is_new && !waiting_request::is_possible(by, why)) break;
-            if (is_new) here_.emplace(by, why, until_, end_, asked.charges_others);
+            if (is_new) here_.emplace(by, why, asked.wait, end_, asked.charges_others);
             const next then = is_new && here_->tries() ? next::attempt : sleep(by, why);
             if (then == next::attempt && here_->begin_try(why)) return climbed::served;
             const verdict ended = here_->ended_by();
@@ -359,6 +364,16 @@ class wait_step {
     }
     void granted() noexcept {
         if (here_) here_->end_try(true);
+    }
+    // When the request is to end, on fine_clock. It is set where the request first may have to wait, for a sweep too.
+    std::uint64_t end_of(const memory_request& asked) noexcept {
+        if (!std::exchange(has_end_, true)) end_ = asked.wait != nullptr ? asked.wait->deadline() : sys::parking::never;
+        return end_;
+    }
+    // Whether its time is over, or it was cancelled.
+    bool is_over(const memory_request& asked) noexcept {
+        if (asked.wait == nullptr) return false;
+        return sys::parking::is_past(end_of(asked)) || (asked.wait->end != nullptr && asked.wait->end->is_cancelled());
     }
 
   private:
@@ -376,9 +391,8 @@ class wait_step {
         return climbed::gave_up;
     }
 
-    bool begun_ = false;
+    bool begun_ = false, has_end_ = false;
     std::uint64_t end_ = 0;
-    wait_limit until_{forever};
     std::atomic<std::uint32_t>* counted_ = nullptr;
     std::optional<waiting_request> here_;
 };

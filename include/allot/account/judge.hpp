@@ -96,6 +96,8 @@ class judge {
     virtual verdict look(oom::thread_id id) const noexcept = 0;
     virtual bool goes_before(oom::thread_id a, oom::thread_id b) const noexcept = 0;
     virtual const account* memory_of_task(oom::thread_id id) const noexcept = 0;
+    // The first task that it works for; no_id: none.
+    virtual oom::task_id task_of(oom::thread_id id) const noexcept = 0;
     // For reports: the tasks, what they hold, and what each waits for. Requires: no lock of allot is held.
     virtual void write_tasks(text_writer& out) const noexcept = 0;
 
@@ -134,6 +136,7 @@ class judged_thread {
     }
     // The account of its only task; null: not known.
     const account* memory_of_task() const noexcept { return by_.memory_of_task(id_); }
+    oom::task_id task() const noexcept { return by_.task_of(id_); }
     // If it sleeps from now on, when it is overdue, on fine_clock.
     std::uint64_t overdue_at() const noexcept { return wait_limit{by_.longest_sleep}.deadline(); }
     // Sleeps while it is rolled back.

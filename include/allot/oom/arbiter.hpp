@@ -98,6 +98,10 @@ class arbiter final : public judged_by, allot::detail::judge {
         const machine::thread& t = tasks_.states[id];
         return t.task != no_id && t.others.empty() ? tasks_.tasks[t.task].memory : nullptr;
     }
+    task_id task_of(thread_id id) const noexcept override {
+        const allot::detail::lock_guard hold(tasks_.lock);
+        return tasks_.states[id].task;
+    }
     void deliver() noexcept override { tasks_.deliver(); }
     void check_no_root() const noexcept {
         if (!roots.empty()) report_misuse({.kind = misuse::living_root});

@@ -94,14 +94,14 @@ BUGS = {
         "return can_fit(by, why, why.requested);",
         "return true;",
         law=4),
-    "request_inside_a_sweep_waits": bug(
-        "unit/account/reclaimers.cpp",
-        "if (user_call::is_inside_any()) return false;",
-        "",
-        law=5),
     "each_thread_sweeps": bug(
         "unit/account/reclaimers.cpp",
-        "if (waited) return climbed::served;",
+        "if (runs_at(at)) return beginning::other_runs;",
         "",
+        law=5),
+    "sweep_holds_up_other_levels": bug(
+        "unit/account/reclaimers.cpp",
+        "while (s != nullptr && s->at != &at) s",
+        "while (false) s",
         law=5),
 }
