@@ -31,6 +31,9 @@ MUST_HOLD = {  # name: in the short run
     "reclaim_missing_beyond_limit": False,
     "limit_of_a_pool": False,
     "wait_behind_a_sweep": False,
+    "wait_bypasses": False,
+    "wait_starved": False,
+    "wait_starved_by_charge": False,
     "adapt_std_allocator_huge_sizes": False,
     "tasks_wait_for_work_not_begun": False,
 }

@@ -82,6 +82,27 @@ TEST_CASE("tasks that have limits of their own: a task at its limit decides amon
 }
 
 // The first task keeps one of three units; all tasks need three at once then (docs/oom.md).
+TEST_CASE("a request that is due is passed by no other, but where it waits for that one's task", "[oom]") {
+    const std::vector<part> large{{3, 0, true, false, true}}, small{{1, 0}, {1, 0}, {1, 0}}, nested{{2, 1}, {2, 0}},
+        nested_outside{{1, 1, false}, {1, 0, false}}, permits{{1, 1}, {1, 0, true, true}};
+    for (const auto& others : {small, nested, nested_outside, permits})
+        for (const bool knows : {true, false})
+            for (const unsigned passed : {0U, 1U, 2U}) {
+                program p = same(2, 1, 4, others);
+                p.tasks.push_back({large});
+                p.tasks[0].push_back(large); // behind its own task, too
+                p.most_passed = passed;
+                p.knows_memory = knows;
+                CHECK(explore(p).wrong == "");
+            }
+    program p = same(2, 1, 4, nested); // the circle alone: one has a unit and asks for one, the other for three
+    p.tasks[1] = {large};
+    p.most_passed = 0;
+    const findings f = explore(p);
+    CHECK(f.wrong == "");
+    CHECK(f.rollbacks == 0);
+}
+
 TEST_CASE("where the rules of the document and of the code differ", "[oom]") {
     program p = same(2, 1, 3, {{3, 0}});
     p.tasks[0][0] = {{1, 1}, {3, 0}};

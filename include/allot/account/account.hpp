@@ -165,10 +165,15 @@ class account {
     void set_grace(std::size_t bytes) noexcept {
         const locked scope(node_);
         node_.totals().set_grace(bytes);
+        scope.tree.looks_at_all = true;
     }
     std::size_t limit() const noexcept { return node_.totals().limit(); }
-    /// What the limit bounds: own charges, and the subtree charges of the children. In bytes.
-    std::size_t used() const noexcept { return detail::used(node_); }
+    /// What the limit bounds: own charges, and the subtree charges of the children; with bytes that are kept for a
+    /// request that waits and is due (docs/reclaim.md). In bytes.
+    std::size_t used() const noexcept {
+        const locked scope(node_, detail::leave_drained);
+        return node_.used() + detail::kept(node_);
+    }
     std::size_t peak() const noexcept {
         const locked scope(node_, detail::leave_drained);
         return node_.peak();

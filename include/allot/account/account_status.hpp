@@ -49,6 +49,7 @@ struct account_stats {
     std::uint32_t children = 0;
     std::uint32_t buffers = 0, buffer_reservations = 0; // open in this account
     std::uint32_t waiting = 0;                          // requests of it and below that sleep until memory is free
+    std::uint32_t passed = 0;                           // granted before the first of those that wait at this level
     std::uint64_t refused = 0;                          // requests refused at this account's limit
     std::uint64_t beyond = 0;                           // charges beyond this account's limit, in grace or forced
 };

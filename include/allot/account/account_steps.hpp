@@ -48,9 +48,8 @@ class account_steps {
     account_steps& operator=(const account_steps&) = delete;
     ~account_steps() { end_sweep(); }
 
-    // It charges this account alone, and counts where it is refused. Unless it is due, another request must be granted
-    // first: then it begins with its wait.
-    void counts_refusals(bool is_due) noexcept { counts_ = true, takes_steps_below_ = attempt_made_ = is_due; }
+    // It charges this account alone, and counts where it is refused.
+    void counts_refusals() noexcept { counts_ = true; }
     // Its attempts take the steps below the wait by themselves.
     void waits_only() noexcept { takes_steps_below_ = takes_them_after_a_wait_ = false; }
 
@@ -99,8 +98,7 @@ class account_steps {
     climbed wait(memory_request& asked) noexcept {
         end_sweep();
         levels_ = 0;
-        if (counts_ && std::exchange(attempt_made_, true) && asked.why.outcome == charge_outcome::over_limit)
-            count_refused(*refuser_in(asked.why));
+        if (counts_ && asked.why.outcome == charge_outcome::over_limit) count_refused(*refuser_in(asked.why));
         takes_steps_below_ = takes_them_after_a_wait_;
         return waits_.wait(by_, asked);
     }
@@ -217,9 +215,8 @@ class account_steps {
     bool critical_ = false;
     bool takes_steps_below_ = true; // those below the wait, now; after each wait:
     bool takes_them_after_a_wait_ = true;
-    bool counts_ = false;      // refusals, at the account that refused last
-    bool attempt_made_ = true; // since the last wait; unless a request that is due came first
-    bool sweeps_ = false;      // at `at_`
+    bool counts_ = false; // refusals, at the account that refused last
+    bool sweeps_ = false; // at `at_`
     reclaimers::sweep sweep_;
     const reclaimer* called_elsewhere_ = nullptr; // one that may help, by another sweep
     unsigned calls_waited_for_ = 0;
@@ -233,12 +230,11 @@ template <class Attempt> bool request_again(const account_node& by, memory_reque
     account_steps level{by, reclaimer::any};
     return climb(asked, none, level, attempt);
 }
-// The same for a charge: counts its refusals. Unless it `is_due`, another request must be granted first.
-template <class Attempt>
-void charge_again(const account_node& by, memory_request& asked, Attempt attempt, bool is_due = true) noexcept {
+// The same for a charge: counts its refusals.
+template <class Attempt> void charge_again(const account_node& by, memory_request& asked, Attempt attempt) noexcept {
     no_own_steps none;
     account_steps level{by, reclaimer::any};
-    level.counts_refusals(is_due);
+    level.counts_refusals();
     static_cast<void>(climb(asked, none, level, attempt));
 }
 // The same for a request whose attempts climb by themselves: it only waits between them.

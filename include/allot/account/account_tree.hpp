@@ -13,7 +13,7 @@
 #include <allot/account/tenant.hpp>
 #include <allot/account/tree_lock.hpp>
 #include <allot/account/tree_node.hpp>
-#include <allot/account/wait_list.hpp>
+#include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
 #include <allot/sys/mutex.hpp>
@@ -60,7 +60,9 @@ struct account_tree {
     ALLOT_NO_UNIQUE_ADDRESS detail::reclaimers reclaimers; // the mutex guards their list
     bool acts_at_unlock = false; // a copy of the peak is kept, accounts have drained, or requests wait, or:
     bool reports_frees = false;  // the judge sees refunds, since it rolled a thread back
-    wait_list waiters;
+    bool looks_at_all = false;   // for requests that fit: at every level, at the next unlock
+    waits_of_tree waits;
+    std::uint32_t waits_for_others = 0; // for levels that are no accounts
     intrusive_list<closing_watch, &closing_watch::place> watches;
     judged_by judged;
     root_tenant as_tenant;
@@ -72,8 +74,30 @@ struct account_tree {
     // Accounts have been closed, or a limit is lower: requests that wait look whether that ends their wait. Requires
     // the lock.
     void announce_end() noexcept {
-        waiters.announce_end();
+        looks_at_all = true;
+        note_missed([](const waiter& w) { return w.charges_others; }); // it looks whether it was one of its own
         for (closing_watch* w = watches.first(); w != nullptr; w = watches.after(*w)) w->spot.signal(w->closed);
+    }
+
+    // Without the lock: as it was a moment ago.
+    bool has_waiters() const noexcept { return waiters_.load(std::memory_order_relaxed) != 0; }
+    // Requires the lock, as the next one. It tries from now on.
+    void add(waiter& w) noexcept {
+        waits.all.add(w);
+        waits.begin_try(w);
+        waiters_.store(waiters_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        acts_at_unlock = true;
+    }
+    void remove(waiter& w) noexcept {
+        if (w.trying) waits.triers.remove(w);
+        waits.all.remove(w);
+        waits_for_others -= w.for_others;
+        waiters_.store(waiters_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    }
+    // Those that wait, and for which it holds, try once more. Requires the lock, and that a look follows.
+    template <class Holds> void note_missed(Holds holds) noexcept {
+        for (waiter* w = waits.all.first(); w != nullptr; w = waits.all.after(*w))
+            if (holds(*w)) const_cast<tree_node*>(w->in)->waits().note_missed(*w);
     }
 
     // What recall_some() has done.
@@ -82,12 +106,16 @@ struct account_tree {
         bool more = false; // other leaves may have credit
     };
     // Closes the credit of some leaves at and below `within`. Requires the lock.
-    static recalled recall_some(tree_node& within) noexcept {
+    recalled recall_some(tree_node& within) noexcept {
         recalled r;
         for (unsigned n = 0; tree_node* const leaf = within.first_with_credit(); ++n) {
-            if (n == 64) return r.more = true, r;
+            if (n == 64) {
+                r.more = true;
+                break;
+            }
             r.bytes += leaf->close_credit();
         }
+        looks_at_all = looks_at_all || (r.bytes != 0 && has_waiters()); // patient ones
         return r;
     }
     // Closes the credit of all leaves at and below `within`. Requires the lock, which others get between some and more.
@@ -99,6 +127,9 @@ struct account_tree {
         for (tree_node* n = &from; n != nullptr; n = n->parent())
             if (n->exceeds_limit()) recall_credit(*n);
     }
+
+  private:
+    std::atomic<std::uint32_t> waiters_{0};
 };
 
 } // namespace detail

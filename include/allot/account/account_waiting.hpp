@@ -1,7 +1,15 @@
-// Requests that wait for memory, and who wakes them.
+// Requests that wait for memory, who wakes them, and who goes behind them.
 //
-// While a request waits, no leaf of the tree has credit: each refund takes the lock, and the thread that releases it
-// wakes the waiters that fit (account/wait_list.hpp). A refund that is deferred looks for waiters.
+// While a request waits that is not patient, no leaf at or below its level has credit: each refund takes the lock, and
+// the thread that releases it wakes the waiters that fit (account/wait_queue.hpp). A refund that is deferred looks for
+// waiters. Patient ones look again by themselves, since a refund into credit wakes nobody.
+//
+// While the first waiter of a level is due, requests that may wait go behind it, though they fit, but for
+//   one of a running reclaimer, or of a task that is rolled back: others wait for it
+//   one whose task has memory that the due one waits for: it does not fit beside what waits behind it
+//   one whose task is not known, after some time: what it holds is not known either
+//   one that an arbiter lets pass, since no task can go on else
+// A due patient one holds back patient ones alone.
 #pragma once
 
 #include <allot/account/account_closing.hpp>
@@ -11,11 +19,13 @@
 #include <allot/account/judge.hpp>
 #include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
-#include <allot/account/wait_list.hpp>
+#include <allot/account/wait_queue.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/core/retry_error.hpp>
 #include <allot/reclaim/user_call.hpp>
 #include <allot/reclaim/wait_limit.hpp>
 #include <allot/sync/full_fence.hpp>
+#include <allot/sys/clock.hpp>
 #include <allot/sys/thread_context.hpp>
 
 #include <atomic>
@@ -27,42 +37,150 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// Whether a waiter should try: its request would fit beside `promised` bytes, or can never fit, or is refused by
-// another level now, whose caches it must have emptied first (widen). False: `at` says what refuses. Requires the lock.
-inline bool should_try(waiter& w, std::size_t promised) noexcept {
-    auto& by = const_cast<account_node&>(account_node::of(*w.by));
+// ---- whether a request fits, and may go: requires the lock --------------------------------------------------------
+
+// Bytes that others try for at and below a level.
+inline std::size_t promised_at(const tree_node& level, const waits_of_tree& waits) noexcept {
+    std::size_t sum = 0;
+    for (const waiter* t = waits.triers.first(); t != nullptr; t = waits.triers.after(*t))
+        if (t->by->is_below(level)) sum = sum_or_max(sum, t->needs());
+    return sum;
+}
+// Bytes that reach the level above `n` of a request for `bytes` of `n`: a reservation covers the others.
+inline std::size_t passed_on(const tree_node& n, std::size_t bytes) noexcept {
+    return n.totals().subtree_charge_with(bytes) - n.totals().subtree_charge();
+}
+// The level that refuses a request beside what others try for; null: it would fit.
+inline const tree_node* refuser_beside(const tree_node* from, std::size_t bytes, const waits_of_tree& waits) noexcept {
+    for (const tree_node* n = from; n != nullptr && bytes != 0; n = n->parent()) {
+        if (!is_charged(n->totals().check(sum_or_max(bytes, promised_at(*n, waits))).outcome)) return n;
+        bytes = passed_on(*n, bytes);
+    }
+    return nullptr;
+}
+// The due waiter that a request must not pass; null: none. `own`: its waiter, if it waits. One that is due at a higher
+// level goes before one at a lower level.
+inline const waiter* due_before(const tree_node& by, std::size_t bytes, bool patient, const waiter* own) noexcept {
+    for (const tree_node* n = &by; n != nullptr && bytes != 0; n = n->parent()) {
+        const bool goes_first = own != nullptr && own->is_due() && own->in->depth() < n->depth();
+        for (const bool of_patient : {false, true}) {
+            const waiter* const first = n->waits().first(of_patient);
+            if (first != nullptr && first != own && first->is_due() && !goes_first && (patient || !of_patient))
+                return first;
+        }
+        bytes = passed_on(*n, bytes);
+    }
+    return nullptr;
+}
+// Whether the due one waits for memory of those that wait behind it, and of `also`: it does not fit beside what their
+// tasks have.
+inline bool waits_for_those_behind(const waiter& due, const waits_of_tree& waits, const tree_node* also) noexcept {
+    const tree_node& level = due.trying ? *due.in : *due.at;
+    constexpr unsigned remembered = 16;
+    const tree_node* counted[remembered]{};
+    std::size_t stuck = 0;
+    unsigned n = 0;
+    const auto count = [&](const tree_node* of) {
+        if (of == nullptr) return;
+        for (const tree_node* c : counted)
+            if (c == of) return;
+        counted[n++ % remembered] = of;
+        stuck = sum_or_max(stuck, of->is_below(level) ? of->used() : level.is_below(*of) ? level.used() : 0);
+    };
+    count(due.holds);
+    count(also);
+    for (const waiter* w = waits.all.first(); w != nullptr; w = waits.all.after(*w))
+        if (!w->trying && w->by->is_below(level)) count(w->holds);
+    const std::size_t limit = level.totals().limit();
+    return stuck > limit || due.needs() > limit - stuck;
+}
+// Whether a waiter should try: its request would fit beside what others try for, or can never fit, or is refused by a
+// higher level now, whose caches it must have emptied first (widen). False: `at` says what refuses.
+inline bool should_try(waiter& w, const waits_of_tree& waits) noexcept {
+    const account_node& by = account_node::of(*w.by);
     if (!by.is_open() || !by.can_ever_fit(w.bytes)) return true; // its request will fail for good
-    if (w.for_arena) return false;                               // it tries when bytes are refunded
-    const std::size_t bytes = sum_or_max(w.bytes, promised);
-    tree_node::limit_check found = tree_node::check_levels(&by, bytes);
-    if (found.charged() && w.also.bytes != 0)
-        found = tree_node::check_levels(const_cast<tree_node*>(w.also.account), sum_or_max(bytes, w.also.bytes));
-    if (found.charged()) return true;
-    w.at = found.at;
-    return w.widest != nullptr && !w.at->is_below(*w.widest); // it must widen()
+    if (w.for_others) return false;                              // it tries when bytes are refunded
+    const tree_node* refuser = refuser_beside(&by, w.bytes, waits);
+    if (refuser == nullptr && w.also.bytes != 0) refuser = refuser_beside(w.also.account, w.needs(), waits);
+    if (refuser != nullptr) {
+        w.at = refuser;
+    } else {
+        const waiter* const due = w.passes ? nullptr : due_before(by, w.bytes, w.patient, &w);
+        if (due == nullptr) return true;
+        refuser = due->in;
+    }
+    return !refuser->is_below(*w.in); // it must widen()
+}
+
+// ---- who is woken: requires the lock -----------------------------------------------------------------------------
+
+inline waiter* choose_at(tree_node& level, account_tree& tree, bool all, waiter* woken) noexcept {
+    if (level.waits().empty()) return woken;
+    const std::size_t room = level.totals().room(), promised = promised_at(level, tree.waits);
+    return level.waits().choose(
+        all ? SIZE_MAX : max(room, promised) - promised, tree.waits,
+        [&](waiter& w) { return should_try(w, tree.waits); }, woken);
+}
+inline waiter* choose_from(const account_node& at, account_tree& tree) noexcept {
+    waiter* woken = nullptr;
+    for (tree_node* n = &const_cast<account_node&>(at); n != nullptr; n = n->parent())
+        woken = choose_at(*n, tree, false, woken);
+    return woken;
+}
+inline waiter* choose_of_all(account_tree& tree) noexcept {
+    waiter* woken = nullptr;
+    tree.root().walk([&](tree_node& n) { woken = choose_at(n, tree, true, woken); });
+    return woken;
+}
+// One has gone to sleep: where a due one waits for memory of those behind it, the first of these passes.
+inline void let_pass_behind(const waiter& slept, account_tree& tree) noexcept {
+    for (const tree_node* n = slept.by; n != nullptr; n = n->parent()) {
+        const waiter* const due = n->waits().first(false);
+        if (due == nullptr || !due->is_due() || due->trying || !waits_for_those_behind(*due, tree.waits, nullptr))
+            continue;
+        waiter* first = nullptr;
+        n->waits().each([&](waiter& w) {
+            if (first == nullptr && w.held_back && !w.trying) first = &w;
+        });
+        if (first != nullptr) first->passes = true;
+    }
+}
+// Bytes of the account were refunded: counted for a try that returns them, and for those that wait for other levels.
+inline void note_refund(const account_node& a, std::size_t bytes, account_tree& tree) noexcept {
+    if (waiter* const w = undoing::now(); w != nullptr && a.is_below(*w->undone.account))
+        w->undone.bytes = sum_or_max(w->undone.bytes, bytes);
+    if (tree.waits_for_others != 0) tree.note_missed([](const waiter& w) { return w.for_others && !w.undoes; });
 }
 
 // Under the lock, in this order: what a waiter's own failed try refunds is counted for it (undoing), so that it does
 // not wake itself; then the copy of a peak; then those waiters are chosen that the refund may serve. After the unlock
 // nothing of the tree is touched, since its root may end: what is needed is copied before. Then waiters are signalled,
 // the judge gets what became free, and drained accounts end.
-ALLOT_COLD inline void act_and_unlock(const account_node& by, bool ends_drained, std::size_t refunds) noexcept {
-    account_tree& tree = by.tree();
-    if (refunds != 0) undoing::count(refunds, by);
+ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::size_t refunds, bool looks,
+                                      waiter* slept) noexcept {
+    account_tree& tree = at.tree();
     if (tree.peak_copy != nullptr) copy_peak(tree.root(), *tree.peak_copy);
-    account_node* const drained = ends_drained ? std::exchange(tree.drained, nullptr) : nullptr;
-    if (refunds != 0) tree.waiters.announce_pages();
-    waiter* const woken = tree.waiters.wake(should_try);
+    account_node* const drained = ends ? std::exchange(tree.drained, nullptr) : nullptr;
+    const bool at_all = std::exchange(tree.looks_at_all, false);
+    waiter* woken = nullptr;
+    if (tree.has_waiters()) {
+        if (refunds != 0) note_refund(at, refunds, tree);
+        if (slept != nullptr) let_pass_behind(*slept, tree);
+        if (at_all) woken = choose_of_all(tree);
+        else if (looks || refunds != 0) woken = choose_from(at, tree);
+        if (slept != nullptr && !slept->trying && slept->judged != nullptr) // once those are chosen that may try
+            slept->judged->post_in_lock({.what = oom::event::failed, .detail = slept->how_it_failed()});
+    }
     tree.acts_at_unlock =
-        tree.peak_copy != nullptr || tree.drained != nullptr || !tree.waiters.empty() || tree.reports_frees;
+        tree.peak_copy != nullptr || tree.drained != nullptr || tree.has_waiters() || tree.reports_frees;
     const judged_by judged = tree.judged;
     const std::size_t free_at_root = refunds != 0 && tree.reports_frees ? tree.root().headroom() : 0;
     tree.lock.unlock();
-    wait_list::signal(woken);
+    wait_queue::signal(woken);
     if (free_at_root != 0)
         judged.by->post(
             {.what = oom::event::refunded, .detail = static_cast<std::uint8_t>(judged.kind), .free = free_at_root});
-    else if (judged.by != nullptr) judged.by->deliver(); // what wake() posted in the lock; post() delivers that, too
+    else if (judged.by != nullptr) judged.by->deliver(); // what choose() posted in the lock; post() delivers that, too
     end_drained(drained);                                // the last one may destroy the root
 }
 
@@ -71,10 +189,10 @@ inline judged_thread* judged_thread_of(const account_node& a) noexcept {
     judge* const by = a.tree().judged.by;
     return by != nullptr ? by->this_thread() : nullptr;
 }
-// What the memory of the thread's only task is charged to; null: not known.
-inline const account_node* memory_of_task(const judged_thread* t) noexcept {
+// What the memory of the thread's only task is charged to, if that is in the tree of `in`; null: not known.
+inline const account_node* memory_of_task(const judged_thread* t, const account_node& in) noexcept {
     const account* const of = t != nullptr ? t->memory_of_task() : nullptr;
-    return of != nullptr ? &node_of(*of) : nullptr;
+    return of != nullptr && &node_of(*of).tree() == &in.tree() ? &node_of(*of) : nullptr;
 }
 // The account that refused; null: another level did.
 inline const account_node* refuser_in(const charge_status& why) noexcept {
@@ -84,13 +202,46 @@ inline const account_node* refuser_in(const charge_status& why) noexcept {
 inline void settle_waits(const account_node& a) noexcept {
     a.tree().reclaimers.settle_waits(a.shape(), [&](const account& home) { return node_of(home).is_below(a); });
 }
-
 inline cancellation* cancelled_by(const wait_limit* wait) noexcept { return wait != nullptr ? wait->end : nullptr; }
+
+// How far a charge goes: no wait, unless `wait` is given, or `judged` and the root's arbiter knows the thread.
+struct charge_wait {
+    const wait_limit* wait = nullptr;
+    bool judged = false;
+    bool elsewhere = false; // the caller waits, and makes its request again
+    bool is_patient() const noexcept { return wait != nullptr && wait->is_patient; }
+};
+// The due waiter behind which a request that fits goes; null: none, since it may not wait, or passes. Requires the
+// lock.
+inline const waiter* goes_behind(const account_node& by, std::size_t bytes, const charge_wait& most) noexcept {
+    const waiter* const own = of_this_thread.trying;
+    if (own != nullptr && own->passes) return nullptr;
+    const waiter* const due = due_before(by, bytes, most.is_patient(), own);
+    if (due == nullptr || user_call::is_inside_any()) return nullptr;
+    const judged_thread* const mine = judged_thread_of(by);
+    if (mine == nullptr ? most.wait == nullptr : mine->look() == verdict::roll_back) return nullptr;
+    const account_node* const holds = memory_of_task(mine, by);
+    if (holds != nullptr && waits_for_those_behind(*due, by.tree().waits, holds)) return nullptr;
+    return due;
+}
+// A request was granted: it has passed those that wait first at its levels. Requires the lock.
+inline void note_passed(const account_node& by, std::size_t bytes, const charge_wait& most) noexcept {
+    const bool waits = most.wait != nullptr || (most.judged && judged_thread_of(by) != nullptr);
+    for (const tree_node* n = &by; n != nullptr && bytes != 0; n = n->parent()) {
+        for (const bool of_patient : {false, true}) {
+            waiter* const first = n->waits().first(of_patient);
+            if (first == nullptr || first == of_this_thread.trying) continue;
+            ++first->passed;
+            if (waits && (most.is_patient() || !of_patient) && !first->is_due()) ++first->bypasses;
+        }
+        bytes = passed_on(*n, bytes);
+    }
+}
 
 // A request that waits in a tree, from construction to destruction.
 class waiting_request {
   public:
-    // Only a limit that others may come below is waited for; not by a thread that others may wait for.
+    // Only a level that others may come below is waited for; not by a thread that others may wait for.
     static bool is_possible(const account_node& by, const charge_status& why) noexcept {
         if (!is_at_limit(by, why)) return false;
         const locked_tree scope(level(by, why), leave_drained);
@@ -103,49 +254,47 @@ class waiting_request {
     static bool may_be_granted_later(const charge_status& why) noexcept {
         return why.by != refuser::none &&
                (why.outcome == charge_outcome::over_limit || why.outcome == charge_outcome::no_address_space ||
-                why.outcome == charge_outcome::no_memory);
+                why.outcome == charge_outcome::no_memory || why.outcome == charge_outcome::held_back);
     }
     // A level that is no account is waited for at the root, where the refunds of its other tenants arrive.
     static const account_node& level(const account_node& by, const charge_status& why) noexcept {
         return is_account(why) ? *refuser_in(why) : by.root();
     }
 
-    // Whether one must be granted before a request of `by`.
-    static bool is_due_before(const account_node& by) noexcept {
-        if (ALLOT_LIKELY(by.tree().waiters.empty())) return false;
-        const locked_tree scope(by, leave_drained);
-        return scope.tree.waiters.is_due_before(by);
-    }
-
     // `end`: of the wait, on fine_clock; `charges_others`: as in memory_request. Requires: the thread holds no lock.
     waiting_request(const account_node& by, const charge_status& why, const wait_limit* wait, std::uint64_t end,
                     bool charges_others) noexcept
-        : by_(by), in_(level(by, why).root()), judged_(judged_thread_of(in_)), task_(memory_of_task(judged_)),
+        : by_(by), in_(level(by, why).root()), judged_(judged_thread_of(in_)), task_(memory_of_task(judged_, in_)),
           cancelled_{cancelled_by(wait), spot()}, end_(end) {
         w_.by = &limited(by, why);
         w_.judged = judged_;
+        w_.holds = task_;
         w_.spot = &spot();
         w_.charges_others = charges_others;
+        w_.patient = wait != nullptr && wait->is_patient;
+        tries_ = why.outcome != charge_outcome::held_back;
         {
             const locked_tree scope(in_);
-            tries_ = !scope.tree.waiters.is_due_before(*w_.by); // before it is in the list itself
-            scope.tree.waiters.add(w_);
-            scope.tree.acts_at_unlock = true;
-            scope.tree.recall_credit(in_); // a refund into credit would wake nobody
+            scope.tree.add(w_);
+            enter(scope.tree, level(by, why));
         }
         if (&by_.root() != &in_) {
             const locked_tree scope(by_.root(), leave_drained);
             scope.tree.watches.add(closed_);
         }
-        full_fence();           // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
-        widen(level(by_, why)); // caches below are emptied, and stay so
+        full_fence(); // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
+        if (!w_.patient) settle_waits(account_node::of(*w_.in)); // caches below are emptied, and stay so
     }
     waiting_request(const waiting_request&) = delete;
     waiting_request& operator=(const waiting_request&) = delete;
     ~waiting_request() {
+        bool others_shut = true;
         {
-            const locked_tree scope(in_);
-            scope.tree.waiters.remove(w_);
+            locked_tree scope(in_);
+            queue().remove(w_);
+            others_shut = w_.patient || queue().shuts();
+            scope.tree.remove(w_);
+            scope.look_from(*w_.by);
             if (verdict_ == verdict::roll_back && scope.tree.judged.by->sees_refunds) // it sleeps until memory is free
                 scope.tree.acts_at_unlock = scope.tree.reports_frees = true;
         }
@@ -153,7 +302,7 @@ class waiting_request {
             const locked_tree scope(by_.root(), leave_drained);
             scope.tree.watches.remove(closed_);
         }
-        settle_waits(account_node::of(*w_.widest)); // after the removal: caches may keep memory again
+        if (!others_shut) settle_waits(account_node::of(*w_.in)); // caches may keep memory again
         // A request that was granted has posted that by end_try(). Given up: it ends, or goes on in another tree.
         if (judged_ != nullptr && !granted_)
             judged_->post({.what = is_ended() ? oom::event::thrown : oom::event::given_up});
@@ -199,33 +348,38 @@ class waiting_request {
         if (tries_ && widen(level(by_, why))) return true;
         if (is_over_ || is_cancelled()) return false;
         {
-            const locked_tree scope(in_);
-            w_.by = &limited(by_, why);
-            w_.at = &level(by_, why);
-            w_.for_arena = !is_account(why);
-            w_.bytes = why.requested;
-            w_.also = {refuser_in(why), w_.undone_at(refuser_in(why))};
-            w_.own = task_ != nullptr && w_.at->is_below(*task_);
-            scope.tree.waiters.sleep(w_);
+            locked_tree scope(in_);
+            note_refusal(scope.tree, why);
+            queue().sleep(w_, scope.tree.waits);
+            scope.sleeps(w_);
         } // may wake it
+        look_at_ = next_look(why);
         std::uint32_t signals = 0;
         do signals = sleep_once();
         while (sleeps_on(signals));
         {
             const locked_tree scope(in_);
-            tries_ = std::exchange(w_.trying, true);
+            tries_ = w_.trying;
+            if (!tries_) queue().begin_try(w_, scope.tree.waits);
         }
         if (tries_) take_signal(signals);
         if (judged_ != nullptr) {
-            const verdict now = judged_->look();
+            verdict now = judged_->look();
+            if (signals == looks_again && now == verdict::sleep) now = judged_->post({.what = oom::event::may_fit});
             if (is_ended_by(now)) return false;
-            tries_ = tries_ || now == verdict::try_again;
+            w_.passes = now == verdict::passes || (signals == looks_again && w_.held_back);
+            tries_ = tries_ || now != verdict::sleep;
+        } else if (signals == looks_again) {
+            tries_ = true;
+            w_.passes = w_.held_back;
         }
         is_over_ = sys::parking::is_past(end_);
         return tries_ && !is_cancelled();
     }
 
   private:
+    static constexpr std::uint32_t looks_again = 16; // no signal: its own time for another look has come
+
     // The lowest account whose limits a request must fit that one refused: a buffer's memory may be charged elsewhere.
     static const account_node& limited(const account_node& by, const charge_status& why) noexcept {
         return by.is_below(level(by, why)) ? by : *refuser_in(why);
@@ -234,16 +388,49 @@ class waiting_request {
     static bool can_fit(const account_node& by, const charge_status& why, std::size_t bytes) noexcept {
         return is_account(why) ? limited(by, why).can_ever_fit(bytes) : bytes <= why.limit;
     }
+    wait_queue& queue() const noexcept { return const_cast<tree_node*>(w_.in)->waits(); }
+
+    // Requires the lock, as the next one.
+    void enter(account_tree& tree, const account_node& level) noexcept {
+        w_.in = &level;
+        queue().add(w_);
+        if (!w_.patient) tree.recall_credit(const_cast<account_node&>(level)); // a refund into credit would wake nobody
+    }
+    void note_refusal(account_tree& tree, const charge_status& why) noexcept {
+        w_.by = &limited(by_, why);
+        w_.at = &level(by_, why);
+        if (std::exchange(w_.for_others, !is_account(why)) != w_.for_others)
+            tree.waits_for_others += w_.for_others ? 1U : UINT32_MAX;
+        w_.held_back = why.outcome == charge_outcome::held_back;
+        w_.passes = false;
+        w_.bytes = w_.least = why.requested;
+        w_.also = {refuser_in(why), w_.undone_at(refuser_in(why))};
+        w_.own = task_ != nullptr && w_.at->is_below(*task_);
+        for (const tree_node* n = w_.by; n != w_.in && n != nullptr; n = n->parent())
+            w_.least = passed_on(*n, w_.least);
+    }
     // Has caches emptied, and kept empty, of all objects below an account that refuses. True: so memory may be free
     // now. False: done before.
     bool widen(const account_node& at) noexcept {
         {
             const locked_tree scope(in_);
-            if (w_.widest != nullptr && at.is_below(*w_.widest)) return false;
-            w_.widest = &at;
+            if (at.is_below(*w_.in)) return false;
+            queue().remove(w_);
+            enter(scope.tree, at);
         }
-        settle_waits(at);
+        if (!w_.patient) settle_waits(at);
         return true;
+    }
+    // When it tries though nobody wakes it: a patient one, since what is in credit and caches wakes nobody; one that
+    // waits for memory of the process or a device, which others return that do not know it; and one that goes behind a
+    // due one, if what its task holds is not known.
+    std::uint64_t next_look(const charge_status& why) noexcept {
+        constexpr std::uint64_t ms = 1'000'000;
+        const bool outside = why.outcome == charge_outcome::no_memory || why.by == refuser::device;
+        if (w_.held_back && task_ == nullptr) pause_ = 50 * ms;
+        else if (outside || w_.patient) pause_ = pause_ == 0 ? (outside ? ms : 10 * ms) : min(2 * pause_, 100 * ms);
+        else return sys::parking::never;
+        return sys::fine_clock::now() + pause_;
     }
 
     // Takes the signal of the waker, which may be on its way: it must not come to a later waiter at this spot.
@@ -258,14 +445,16 @@ class waiting_request {
     std::uint32_t sleep_once() noexcept {
         if (judged_ != nullptr && judged_->look() != verdict::sleep) return judged_thread::decided;
         const std::uint64_t overdue = judged_ != nullptr ? judged_->overdue_at() : sys::parking::never;
-        const std::uint32_t signals = spot().wait_until(overdue < end_ ? overdue : end_);
-        if (signals != 0 || overdue >= end_) return signals;
+        const std::uint64_t until = min(min(overdue, look_at_), end_);
+        const std::uint32_t signals = spot().wait_until(until);
+        if (signals != 0 || until == end_) return signals;
+        if (until == look_at_) return looks_again;
         judged_->post({.what = oom::event::overdue});
         return judged_thread::decided;
     }
     // Whether these signals end no wait: another account was closed, or an arbiter's came late.
     bool sleeps_on(std::uint32_t signals) const noexcept {
-        if ((signals & waiter::try_again) != 0 || is_cancelled()) return false;
+        if ((signals & (waiter::try_again | looks_again)) != 0 || is_cancelled()) return false;
         if ((signals & judged_thread::decided) != 0 && judged_->look() != verdict::sleep) return false;
         return signals != 0 && ((signals & closing_watch::closed) == 0 || by_.is_open());
     }
@@ -278,21 +467,31 @@ class waiting_request {
     closing_watch closed_{spot()}; // of by_, if that is in another tree
     const cancellation::sleeper cancelled_;
     const std::uint64_t end_;
+    std::uint64_t look_at_ = sys::parking::never, pause_ = 0; // its next look, and the time before it
     bool tries_ = false, is_over_ = false, granted_ = false;
     verdict verdict_ = verdict::try_again;
 };
 
-// Whether a request waits that unused memory of the account may serve.
+// Whether a request waits that unused memory of the account may serve at once.
 inline bool is_waited_for(const account_node& a) noexcept {
-    if (a.tree().waiters.empty()) return false;
+    if (!a.tree().has_waiters()) return false;
     const locked_tree scope(a, leave_drained);
-    return scope.tree.waiters.any_above(a);
+    const tree_node* n = &a;
+    while (n != nullptr && !n->waits().shuts()) n = n->parent();
+    return n != nullptr;
 }
 // Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
 inline void notify_unused(const account_node& a) noexcept {
-    if (ALLOT_LIKELY(a.tree().waiters.empty())) return;
-    const locked_tree scope(a, leave_drained); // whose end may wake one
-    scope.tree.waiters.announce(a, undoing::now());
+    if (ALLOT_LIKELY(!a.tree().has_waiters())) return;
+    locked_tree scope(a, leave_drained); // whose end may wake one
+    const waiter* const from = undoing::now();
+    if (from != nullptr) {
+        scope.tree.note_missed(
+            [&](const waiter& w) { return &w != from && (w.trying || (w.slept >= from->began && a.is_below(*w.at))); });
+    } else {
+        for (const tree_node* n = &a; n != nullptr; n = n->parent()) const_cast<tree_node*>(n)->waits().announce();
+    }
+    scope.look_from(a);
 }
 
 // Whether the arbiter's verdict ends the request.
@@ -387,7 +586,7 @@ class wait_step {
         return here_->can_fit_or_tell(why) && here_->sleep(why) ? next::attempt : next::end;
     }
     static climbed gave_up(const account_node& by, charge_status& why) noexcept {
-        if (why.outcome == charge_outcome::over_limit && !by.is_open()) why = why_closed(by, why.requested);
+        if (waiting_request::may_be_granted_later(why) && !by.is_open()) why = why_closed(by, why.requested);
         return climbed::gave_up;
     }
 

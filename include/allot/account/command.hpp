@@ -27,7 +27,7 @@ enum class event : std::uint8_t {
     started,   // it works for a task from now on; detail: thread_kind
     announced, // its request was refused, and will be made again; detail: memory_kind
     granted,   // the request was, at last
-    failed,    // the request was refused again; detail: 1 if a limit of its task alone refuses
+    failed,    // the request was refused again; detail: bits, see below
     given_up,  // the request ends without memory: by its deadline, a cancellation, or since it can never fit
     thrown,    // the error has been thrown, or its refusal reported
     ready,     // it has freed what it can
@@ -41,7 +41,8 @@ enum class event : std::uint8_t {
     tries_alone, // it may try once more while all others are rolled back
     rolled_back,
     split,
-    refused, // it can be neither rolled back nor split
+    refused,  // it can be neither rolled back nor split
+    let_pass, // its request fits: it is made before the one that it goes behind
 
     // from the thread; its state changes if the machine decides so
     requested,   // its request was refused for the first time
@@ -64,16 +65,18 @@ enum class event : std::uint8_t {
     let_go,   // the same
     refunded, // bytes were, or reclaimers can free some; detail: memory_kind
 };
-inline constexpr std::size_t events = 16; // that change a thread's state
-inline constexpr std::size_t all_events = 34;
+inline constexpr std::uint8_t failed_by_own_limit = 1; // a limit of its task alone refuses
+inline constexpr std::uint8_t failed_held_back = 2;    // it fits, but goes behind one that is due
+inline constexpr std::size_t events = 17;              // that change a thread's state
+inline constexpr std::size_t all_events = 35;
 
 constexpr std::string_view text_of(event e) noexcept {
     constexpr std::string_view texts[] = {
-        "started",     "announced",      "granted",        "failed",   "given_up",   "thrown",      "ready",
-        "ended",       "freed",          "may_fit",        "removed",  "woken",      "tries_alone", "rolled_back",
-        "split",       "refused",        "requested",      "injected", "never_fits", "overdue",     "scope_begun",
-        "scope_ended", "barred",         "waits",          "covered",  "joined",     "left",        "task_begun",
-        "task_ended",  "resource_begun", "resource_ended", "held",     "let_go",     "refunded"};
+        "started",     "announced",   "granted",        "failed",         "given_up", "thrown",      "ready",
+        "ended",       "freed",       "may_fit",        "removed",        "woken",    "tries_alone", "rolled_back",
+        "split",       "refused",     "let_pass",       "requested", "injected", "never_fits",  "overdue",
+        "scope_begun", "scope_ended", "barred",         "waits",          "covered",  "joined",      "left",
+        "task_begun",  "task_ended",  "resource_begun", "resource_ended", "held",     "let_go",      "refunded"};
     static_assert(std::size(texts) == all_events);
     return texts[static_cast<std::size_t>(e)];
 }
@@ -96,6 +99,7 @@ struct command {
 /// ends are, and `refused` is no outcome of its own, since it stays what its limit said.
 enum class verdict : std::uint8_t {
     sleep,     // until memory may be free, or others end
+    passes,    // at once, before the request that it waits behind: no task can go on else
     try_again, // at once
     roll_back, // free what was taken, and begin again
     split,     // and with a smaller input

@@ -55,6 +55,11 @@ class level_totals {
         const bool lenient = total_ + more - limit <= grace_;
         return {lenient ? charge_outcome::in_grace : charge_outcome::over_limit, false};
     }
+    // The most that the total may grow by.
+    std::size_t room() const noexcept {
+        const std::size_t limit = this->limit(), most = grace_ < SIZE_MAX - limit ? limit + grace_ : SIZE_MAX;
+        return total_ < most ? most - total_ : 0;
+    }
     // Whether the bytes alone would be granted.
     bool can_ever_fit(std::size_t bytes) const noexcept {
         return bytes <= max_charged && (bytes <= limit() || bytes - limit() <= grace_);

@@ -4,13 +4,14 @@
 //     grant()          from the account up to the root: adds the bytes
 //
 // Both run under one hold of the tree's lock. So no other request, and no peak, ever sees a request that failed.
-// Invariant: total = granted + the subtree charges of the children. Complexity: O(depth) per climb. Cost: 200 bytes.
+// Invariant: total = granted + the subtree charges of the children. Complexity: O(depth) per climb. Cost: 208 bytes.
 // Threads: the holder of the tree's lock, unless a function says otherwise; a change of shape also requires the mutex.
 #pragma once
 
 #include <allot/account/account_status.hpp>
 #include <allot/account/leaf_credit.hpp>
 #include <allot/account/level_totals.hpp>
+#include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/intrusive_list.hpp>
@@ -61,6 +62,8 @@ class tree_node {
     account_tree& tree() const noexcept { return *tree_; }
     leaf_credit& credit() noexcept { return credit_; }
     const leaf_credit& credit() const noexcept { return credit_; }
+    wait_queue& waits() noexcept { return waits_; }
+    const wait_queue& waits() const noexcept { return waits_; }
     level_totals& totals() noexcept { return totals_; }
     const level_totals& totals() const noexcept { return totals_; }
 
@@ -81,7 +84,7 @@ class tree_node {
     // The first node from here upwards whose limit is exceeded; null if none.
     static const tree_node* first_over_limit(const tree_node* from) noexcept;
     bool exceeds_limit() const noexcept { return used() > totals_.limit(); }
-    // Whether a leaf may have credit: no listener and no exceeded limit, here and above.
+    // Whether a leaf may have credit: no listener, no exceeded limit and no request that recalls it, here and above.
     bool may_hold_credit() const noexcept;
 
     // ---- check -----------------------------------------------------------------------------------------------
@@ -191,6 +194,7 @@ class tree_node {
     list_hook<tree_node> sibling_;
     intrusive_list<tree_node, &tree_node::sibling_> below_;
     intrusive_list<tree_node, &tree_node::creditor_> creditors_; // of below_: those that lead to credit
+    wait_queue waits_;
     std::uint32_t children_ = 0;
     std::uint32_t listeners_ = 0; // that were added here
     std::atomic<bool> has_deferred_{false};
@@ -219,7 +223,7 @@ inline const tree_node* tree_node::first_over_limit(const tree_node* n) noexcept
 }
 inline bool tree_node::may_hold_credit() const noexcept {
     for (const tree_node* n = this; n != nullptr; n = n->parent_)
-        if (n->listeners_ != 0 || n->exceeds_limit()) return false;
+        if (n->listeners_ != 0 || n->waits_.shuts() || n->exceeds_limit()) return false;
     return true;
 }
 inline std::size_t tree_node::headroom() const noexcept {

@@ -3,6 +3,7 @@
 //
 // An event changes the state of its thread (transition_table.hpp). Where no task can go on then, the machine decides:
 //
+//   one fits, but goes behind   it passes the request that it waits for
 //   some wait for memory        the last of them that may be rolled back is; a single one makes its request once more
 //                               first, while all others are rolled back
 //   all are rolled back         one of them begins its attempt again, alone; if such an attempt has failed since the
@@ -58,7 +59,7 @@ class machine : public situation {
         switch (c.what) {
         case event::started: return start(static_cast<thread_kind>(c.detail), c.on, sink);
         case event::announced: return announce(c.thread, kind, c.bytes, sink);
-        case event::failed: return fail(c.thread, now, sink);
+        case event::failed: return fail(c.thread, c.detail, sink);
         case event::ended: return end_thread(c.thread, sink), 1;
         case event::removed:
             if (c.thread == no_id) return remove_task(c.on, sink), 1;
@@ -73,7 +74,8 @@ class machine : public situation {
         case event::tries_alone:
         case event::rolled_back:
         case event::split:
-        case event::refused: return step(c.thread, c.what, sink);
+        case event::refused:
+        case event::let_pass: return step(c.thread, c.what, sink);
         case event::requested:
         case event::injected: return 1; // for the log, and who counts
         case event::never_fits: return never_fits(c.thread, kind, c.bytes, sink);
@@ -188,7 +190,8 @@ class machine : public situation {
         if (!is_legal(t.state, by)) return was_refused;
         const bool was_alone = t.alone; // which ends with each event but that of a new try
         if (by != event::announced) t.alone = false;
-        if (by == event::failed && was_alone && t.state == thread_state::alloc && is_alone(id, scope_of(t))) {
+        if (by == event::failed && was_alone && !t.held_back && t.state == thread_state::alloc &&
+            is_alone(id, scope_of(t))) {
             note_failed_alone(t);
             roll_back(id, sink);
             decide(sink);
@@ -214,9 +217,13 @@ class machine : public situation {
         t.bytes = bytes;
         return step(id, event::announced, sink);
     }
-    /// The request was refused again. `own`: by a limit of the thread's task alone, so no other task's end helps it.
-    template <class Sink> bool fail(thread_id id, bool own, Sink sink) {
-        if (is_legal(threads_[id].state, event::failed)) threads_[id].own = own;
+    /// The request was refused again. `why`: failed_by_own_limit: by a limit of the thread's task alone, so no other
+    /// task's end helps it; failed_held_back: it fits, but goes behind another.
+    template <class Sink> bool fail(thread_id id, std::uint8_t why, Sink sink) {
+        if (is_legal(threads_[id].state, event::failed)) {
+            threads_[id].own = (why & failed_by_own_limit) != 0;
+            threads_[id].held_back = (why & failed_held_back) != 0;
+        }
         return step(id, event::failed, sink);
     }
     /// A wait for other things than memory begins; waits_for::nothing: it has ended.
@@ -284,6 +291,7 @@ class machine : public situation {
     template <class Sink> void set(thread_id id, event by, Sink& sink) {
         thread& t = threads_[id];
         const thread_state from = std::exchange(t.state, after(t.state, by));
+        if (t.state != thread_state::blocked) t.held_back = t.passes = false;
         if (t.state == thread_state::running || t.state == thread_state::unknown) t.own = false;
         sink(change{id, from, by, t.state});
     }
@@ -377,6 +385,12 @@ class machine : public situation {
         for (const thread& t : threads_) waiting += takes_part(t, of) && t.state == thread_state::blocked;
         if (waiting != 0) {
             const auto sleeps = [of](const thread& t) { return takes_part(t, of) && t.state == thread_state::blocked; };
+            const thread_id passes = find(true, [&](const thread& t) { return sleeps(t) && t.held_back; });
+            if (passes != no_id) { // its request fits
+                set(passes, event::let_pass, sink);
+                threads_[passes].passes = true;
+                return true;
+            }
             const auto may_go = [&](const thread& t) { return sleeps(t) && may_be_rolled_back(t); };
             thread_id victim = find(false, may_go);
             if (victim == no_id) victim = find(false, sleeps);

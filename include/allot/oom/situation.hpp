@@ -57,6 +57,8 @@ class situation {
         bool refused = false;       // its request is to fail
         bool has_split = false;     // since its last progress, for a wait that took too long
         bool own = false;           // its request was refused by a limit of its task alone
+        bool held_back = false;     // it sleeps though its request fits, behind another that is due
+        bool passes = false;        // that one, with its next try
         bool covered = false;       // it has ended, or the same thread of the program works by an inner token now
         std::uint8_t bypasses = 0;  // others that were woken before it, though it is first
         std::uint32_t barred = 0;   // no_rollback tokens; while it has one, it must not be rolled back
@@ -111,7 +113,8 @@ class situation {
     /// What becomes of its request.
     verdict verdict_for(thread_id id) const noexcept {
         switch (const thread& t = threads_[id]; t.state) {
-        case thread_state::running: return t.refused ? verdict::refused : verdict::try_again;
+        case thread_state::running:
+            return t.refused ? verdict::refused : t.passes ? verdict::passes : verdict::try_again;
         case thread_state::alloc:
         case thread_state::alloc_free: return verdict::try_again;
         case thread_state::bufn_throw:

@@ -43,6 +43,7 @@ inline constexpr auto transitions = [] {
         // a sleeper
         {blocked, may_fit, running},
         {blocked, tries_alone, running},
+        {blocked, let_pass, running},
         {blocked, rolled_back, bufn_throw},
         {blocked, split, split_throw},
         {blocked, refused, running},

@@ -150,7 +150,7 @@ TEST_CASE("a request that a limit of its task alone refuses waits for no other t
     tasks_of all{2, rules{}};
     const auto fails_at_own_limit = [&](thread_id t) {
         CHECK(all.all.announce(t, memory_kind::host, 1, all.sink()));
-        CHECK(all.all.fail(t, true, all.sink()));
+        CHECK(all.all.fail(t, failed_by_own_limit, all.sink()));
         return all.decided();
     };
     const thread_id helper = all.add_thread(all.tasks[1]);

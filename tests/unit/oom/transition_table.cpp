@@ -18,20 +18,20 @@ namespace {
 constexpr std::string_view letters = "URAFBTWNSX"; // unknown running Alloc alloc_Free Blocked bufn_Throw bufn_Wait bufN Split remove(X)
 constexpr std::string_view grid[thread_states] = {
     //  from the thread   others  decided
-    //  s a g f g t r e | f m r | w t r s r
-    //  t n r a i h e n | r a e | o r o p e
-    //  a n a i v r a d | e y m | k i l l f
-    //  r o n l e o d e | e . o | e e l i u
-    /* unknown      */ "R. . . . . . . . . . . . . . .",
-    /* running      */ ". A . . . . R U . . X . . . . .",
-    /* alloc        */ ". . R B R . . U F R X . . T S R",
-    /* alloc_free   */ ". . R R R . . U F R X . . . S R",
-    /* blocked      */ ". . . . R . . U . R X . R T S R",
-    /* bufn_throw   */ ". . . . . W . U . . X R . . . .",
-    /* bufn_wait    */ ". . . . . . N U . . X R . . . .",
-    /* bufn         */ ". . . . . . . U . . X R R . S R",
-    /* split_throw  */ ". . . . . R . U . . X . . . . .",
-    /* remove_throw */ ". . . . . U . U . . X . . . . .",
+    //  s a g f g t r e | f m r | w t r s r l
+    //  t n r a i h e n | r a e | o r o p e e
+    //  a n a i v r a d | e y m | k i l l f t
+    //  r o n l e o d e | e . o | e e l i u p
+    /* unknown      */ "R. . . . . . . . . . . . . . . .",
+    /* running      */ ". A . . . . R U . . X . . . . . .",
+    /* alloc        */ ". . R B R . . U F R X . . T S R .",
+    /* alloc_free   */ ". . R R R . . U F R X . . . S R .",
+    /* blocked      */ ". . . . R . . U . R X . R T S R R",
+    /* bufn_throw   */ ". . . . . W . U . . X R . . . . .",
+    /* bufn_wait    */ ". . . . . . N U . . X R . . . . .",
+    /* bufn         */ ". . . . . . . U . . X R R . S R .",
+    /* split_throw  */ ". . . . . R . U . . X . . . . . .",
+    /* remove_throw */ ". . . . . U . U . . X . . . . . .",
 };
 // clang-format on
 
