@@ -342,7 +342,7 @@ class account {
     }
     // On a thread that the arbiter knows it waits; else it raises.
     ALLOT_COLD charge_status charge_or_raise(std::size_t bytes) {
-        const charge_status s = detail::charge_or_wait(node_, bytes, {.judged = true});
+        const charge_status s = detail::charge_or_wait(node_, bytes, detail::judged_on_its_thread);
         if (s.charged()) return s;
         raise_verdict(s);
         detail::raise_refused(*this, s);

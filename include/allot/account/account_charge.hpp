@@ -50,7 +50,7 @@ ALLOT_COLD inline charge_status status_behind(const waiter& due, std::size_t byt
 // One attempt; it takes the lock. Each check and its grant share one hold; retry() may release it between two rounds. A
 // charge beyond a limit, forced or in grace, is made, and its status says so.
 inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mode how,
-                                   const charge_wait& most = {}) noexcept {
+                                   const charge_wait& most = never_waits) noexcept {
     const locked_tree scope(a);
     charge_request request{scope.tree, how};
     const bool held = how == charge_mode::held;
@@ -72,11 +72,9 @@ inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mo
         tree_node::limit_check found = tree_node::check_levels(&a, need); // else the request alone
         if (request.retry(found)) continue;
         if (!found.charged()) return account_node::status_of(found, bytes);
-        const bool passes_others = ALLOT_UNLIKELY(scope.tree.has_waiters()) && how != charge_mode::forced;
-        if (passes_others)
+        if (ALLOT_UNLIKELY(scope.tree.has_waiters()) && how != charge_mode::forced)
             if (const waiter* const due = goes_behind(a, need, most)) return status_behind(*due, bytes);
         if (!a.grant(w, need, bytes, held, opens)) continue;
-        if (passes_others) note_passed(a, need, most);
         if (ALLOT_LIKELY(found.fitted())) return {};
         charged_beyond(a, found);
         return account_node::status_of(found, bytes);
@@ -118,7 +116,7 @@ ALLOT_NOINLINE inline charge_status charge_watched(account_node& a, std::size_t 
 }
 // A charge that the account's own credit does not cover.
 inline charge_status charge_slow(account_node& a, std::size_t bytes, charge_mode how,
-                                 const charge_wait& most = {}) noexcept {
+                                 const charge_wait& most = never_waits) noexcept {
     if (ALLOT_UNLIKELY(a.tree().observers.are_watching())) return charge_watched(a, bytes, how, most);
     return charge_or_climb(a, bytes, how, most);
 }

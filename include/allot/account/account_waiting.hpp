@@ -211,22 +211,9 @@ struct charge_wait {
     bool elsewhere = false; // the caller waits, and makes its request again
     bool is_patient() const noexcept { return wait != nullptr && wait->is_patient; }
 };
-// The due waiter behind which a request that fits goes; null: none, since it may not wait, or passes. Requires the
-// lock.
-inline const waiter* goes_behind(const account_node& by, std::size_t bytes, const charge_wait& most) noexcept {
-    const waiter* const own = of_this_thread.trying;
-    if (own != nullptr && own->passes) return nullptr;
-    const waiter* const due = due_before(by, bytes, most.is_patient(), own);
-    if (due == nullptr || user_call::is_inside_any()) return nullptr;
-    const judged_thread* const mine = judged_thread_of(by);
-    if (mine == nullptr ? most.wait == nullptr : mine->look() == verdict::roll_back) return nullptr;
-    const account_node* const holds = memory_of_task(mine, by);
-    if (holds != nullptr && waits_for_those_behind(*due, by.tree().waits, holds)) return nullptr;
-    return due;
-}
-// A request was granted: it has passed those that wait first at its levels. Requires the lock.
-inline void note_passed(const account_node& by, std::size_t bytes, const charge_wait& most) noexcept {
-    const bool waits = most.wait != nullptr || (most.judged && judged_thread_of(by) != nullptr);
+inline constexpr charge_wait never_waits{}, judged_on_its_thread{.judged = true};
+// A request that fits passes those that wait first at its levels. Requires the lock.
+inline void note_passed(const account_node& by, std::size_t bytes, const charge_wait& most, bool waits) noexcept {
     for (const tree_node* n = &by; n != nullptr && bytes != 0; n = n->parent()) {
         for (const bool of_patient : {false, true}) {
             waiter* const first = n->waits().first(of_patient);
@@ -236,6 +223,20 @@ inline void note_passed(const account_node& by, std::size_t bytes, const charge_
         }
         bytes = passed_on(*n, bytes);
     }
+}
+// The due waiter behind which a request that fits goes; null: none, since it may not wait, or passes: then it is
+// granted next. Requires the lock.
+inline const waiter* goes_behind(const account_node& by, std::size_t bytes, const charge_wait& most) noexcept {
+    const waiter* const own = of_this_thread.trying;
+    const judged_thread* const mine = most.judged || most.wait != nullptr ? judged_thread_of(by) : nullptr;
+    const bool waits = (mine != nullptr || most.wait != nullptr) && !user_call::is_inside_any();
+    const waiter* const due =
+        waits && (own == nullptr || !own->passes) ? due_before(by, bytes, most.is_patient(), own) : nullptr;
+    if (due != nullptr && (mine == nullptr || mine->look() != verdict::roll_back)) {
+        const account_node* const holds = memory_of_task(mine, by);
+        if (holds == nullptr || !waits_for_those_behind(*due, by.tree().waits, holds)) return due;
+    }
+    return note_passed(by, bytes, most, waits), nullptr;
 }
 
 // A request that waits in a tree, from construction to destruction.

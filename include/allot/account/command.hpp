@@ -74,7 +74,7 @@ constexpr std::string_view text_of(event e) noexcept {
     constexpr std::string_view texts[] = {
         "started",     "announced",   "granted",        "failed",         "given_up", "thrown",      "ready",
         "ended",       "freed",       "may_fit",        "removed",        "woken",    "tries_alone", "rolled_back",
-        "split",       "refused",     "let_pass",       "requested", "injected", "never_fits",  "overdue",
+        "split",       "refused",     "let_pass",       "requested",      "injected", "never_fits",  "overdue",
         "scope_begun", "scope_ended", "barred",         "waits",          "covered",  "joined",      "left",
         "task_begun",  "task_ended",  "resource_begun", "resource_ended", "held",     "let_go",      "refunded"};
     static_assert(std::size(texts) == all_events);

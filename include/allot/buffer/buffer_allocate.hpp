@@ -89,7 +89,7 @@ inline charge_status try_limits(const block_source& from, account& by, std::size
 // The view of a new block. Empty for 0 bytes, and where it is refused: `why`, if it is not null.
 // `most`: how far the whole request goes, which waits elsewhere.
 ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account& by, std::size_t bytes, charge_status* why,
-                                      const charge_wait& most = {}) noexcept {
+                                      const charge_wait& most = never_waits) noexcept {
     constexpr std::size_t large = std::size_t{64} << 10;
     const auto report_status = [why](const charge_status& s) {
         if (why != nullptr) *why = s;

@@ -160,6 +160,37 @@ TEST_CASE("a task without memory goes behind the one that is due", "[reclaim][wa
     mine.refund(20);
 }
 
+TEST_CASE("one that is due and gives up lets those behind it go", "[reclaim][waiting][oom]") {
+    const support::rescue ends{"a request behind one that has given up"};
+    allot::oom::arbiter tasks;
+    account root{name{"root"}, limit{100}, tasks};
+    account hog{root, name{"hog"}}, mine{root, name{"mine"}}, big{root, name{"big"}};
+    allot::oom::task query{tasks, "query", 0, &mine}, runs{tasks, "runs", 0, &hog};
+    REQUIRE(hog.try_charge(50));
+    std::atomic<bool> began{false}, done{false};
+    std::thread goes_on{[&] {
+        allot::oom::task_thread there{runs};
+        began = true;
+        while (!done) std::this_thread::yield();
+    }};
+    while (!began) std::this_thread::yield();
+    {
+        first_one due{big, 90};
+        until_it_waits(root);
+        make_due(mine);
+        std::thread gives_up{[&] {
+            until_it_waits(root, 2);
+            due.stop.cancel();
+        }};
+        allot::oom::task_thread here{query};
+        CHECK(mine.charge(20));
+        gives_up.join();
+    }
+    done = true;
+    goes_on.join();
+    mine.refund(20), hog.refund(50);
+}
+
 TEST_CASE("where no task can go on, one that is held back passes, and nobody is rolled back",
           "[reclaim][waiting][oom]") {
     const support::rescue ends{"tasks that wait for each other"};
