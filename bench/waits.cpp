@@ -4,8 +4,8 @@
 //
 //     allot_waits [--smoke]        --smoke: a short run, only to see that it works
 //
-// The subjects of a table take turns, round by round. A result is the median of 15 rounds of thread CPU time; a ratio is
-// the median of the ratios of rounds, to the first subject.
+// The subjects of a table take turns, round by round. A result is the median of 15 rounds of thread CPU time; a ratio
+// is the median of the ratios of rounds, to the first subject.
 #include <harness/turns.hpp>
 
 #include <allot/account/account.hpp>
@@ -64,16 +64,12 @@ void row(engine& e) {
     bench::escape(r);
     e.rows.release(r);
 }
-void credit(engine& e) {
-    static_cast<void>(e.leaf.try_charge(4096)), bench::escape(&e), e.leaf.refund(4096);
-}
+void credit(engine& e) { static_cast<void>(e.leaf.try_charge(4096)), bench::escape(&e), e.leaf.refund(4096); }
 void buffer(engine& e) {
     const allot::buffer b = e.memory.allocate(e.leaf, 1024);
     bench::escape(&b);
 }
-void charge(engine& e) {
-    static_cast<void>(e.exact.try_charge(4096)), e.exact.refund(4096);
-}
+void charge(engine& e) { static_cast<void>(e.exact.try_charge(4096)), e.exact.refund(4096); }
 
 struct no_help final : allot::reclaimer {
     no_help() : reclaimer("cannot help") {}
@@ -155,7 +151,8 @@ int main(int argc, char** argv) {
     bench::write_turns(all, bench::take_turns(all, smoke ? 20 : 2'000, rounds), "none");
 
     const int times = smoke ? 3 : 200;
-    std::printf("The latest end of %d waits, in ms behind their deadline: %.2f; behind their cancellation: %.2f (goal: 5)\n", times,
-                late_by(false, times), late_by(true, times));
+    std::printf(
+        "The latest end of %d waits, in ms behind their deadline: %.2f; behind their cancellation: %.2f (goal: 5)\n",
+        times, late_by(false, times), late_by(true, times));
     return alone.root.verify() && patient.root.verify() ? 0 : 1;
 }

@@ -207,42 +207,68 @@ inline void cancel(account_node& a, std::size_t bytes) noexcept {
 
 // ---- reservation and limit ---------------------------------------------------------------------------------------
 
-inline charge_status reserve_more(account_node& a, account_reservation& made) noexcept {
+inline charge_status reserve_once(account_node& a, account_reservation& made, const charge_wait& most) noexcept {
     const std::size_t bytes = made.bytes_;
-    const locked_tree scope(a);
+    locked_tree scope(a);
     charge_request request{scope.tree, charge_mode::checked};
+    const level_totals& totals = a.totals();
     for (;;) {
         scope.tree.recall_credit(a); // the credit of leaves below counts in used()
         if (ALLOT_UNLIKELY(!a.is_open())) return refused_closed(a, bytes);
-        made.used_before_ = a.used();
-        const std::size_t limit = a.totals().limit(), now = max(made.used_before_, a.totals().reserved());
-        if (bytes > max_charged - now || now + bytes > limit)
-            return a.status(charge_outcome::over_limit, bytes, now, limit);
-        tree_node::limit_check found =
-            tree_node::check_levels(a.parent(), max(now + bytes, a.totals().total()) - a.totals().subtree_charge());
+        const bool to_come = made.kind_ == reserves::to_come;
+        const std::size_t used = a.used(), all = max(used, totals.reserved()), now = to_come ? all : totals.floor();
+        if (bytes > max_charged - all || now + bytes > totals.limit())
+            return a.status(charge_outcome::over_limit, bytes, now, totals.limit());
+        const std::size_t then = to_come ? now + bytes : totals.reserved_with_floor(now + bytes, used),
+                          need = max(then, used) - totals.subtree_charge();
+        tree_node::limit_check found = tree_node::check_levels(a.parent(), need);
         found.without_grace();
         if (request.retry(found)) continue;
         if (!found.charged()) return account_node::status_of(found, bytes);
-        a.reserve(now + bytes);
-        scope.tree.looks_at_all = true; // for requests that the reservation covers
-        a.promised += bytes;
+        if (ALLOT_UNLIKELY(scope.tree.has_waiters()) && a.above() != nullptr)
+            if (const waiter* const due = goes_behind(*a.above(), need, most)) return status_behind(*due, bytes);
+        made.used_before_ = used;
+        to_come ? a.totals().add_to_come(bytes) : a.totals().add_floor(bytes);
+        a.reserve(totals.reserved_at_most(then));
         a.life.counts().add_locked(open_counts::users, 1);
+        scope.tree.reservations += to_come;
+        scope.tree.acts_at_unlock = scope.tree.looks_at_all = true; // for requests that the reservation covers
         return {};
     }
 }
-// The part that was charged since the reservation began stays reserved for others: they promise bytes beyond it.
+// Waits patiently.
+inline void reserve(account_node& a, account_reservation& made, charge_status& status,
+                    const wait_limit& wait) noexcept {
+    const wait_limit most = patient(wait);
+    const charge_wait goes{.wait = &most};
+    memory_request asked{made.bytes()};
+    const auto again = [&] { return (asked.why = status = reserve_once(a, made, goes)).charged(); };
+    if (again()) return;
+    if (wait.most.ms != 0) asked.wait = &most;
+    charge_again(a, asked, again);
+    status = asked.why;
+}
+// The part of bytes to come that was charged since the reservation began stays reserved for others: they promise bytes
+// beyond it.
 inline void end_reservation(account_node& a, const account_reservation& gone) noexcept {
     const locked_tree scope(a); // its destructor may end the account
+    const bool to_come = gone.kind_ == reserves::to_come;
     scope.tree.looks_at_all = true;
-    a.promised -= gone.bytes_;
-    if (a.promised == 0) {
-        a.release_reservation();
-    } else if (!a.life.is_closed()) {
+    scope.tree.reservations -= to_come;
+    if (!a.life.is_closed()) {
         scope.tree.recall_credit(a);
+        const level_totals& totals = a.totals();
         const std::size_t used = a.used(), charged = max(used, gone.used_before_) - gone.used_before_,
-                          stays = min(gone.bytes_, charged),
-                          most = max(used, a.totals().reserved_at_start()) + a.promised;
-        a.reserve(min(a.totals().reserved() - gone.bytes_ + stays, most));
+                          unused = gone.bytes_ - min(gone.bytes_, charged);
+        std::size_t reserved = totals.reserved();
+        if (to_come) {
+            a.totals().add_to_come(0 - gone.bytes_);
+            reserved = max(reserved - min(reserved, unused), totals.floor());
+        } else {
+            reserved = totals.reserved_with_floor(totals.floor() - gone.bytes_, used);
+            a.totals().add_floor(0 - gone.bytes_);
+        }
+        a.reserve(totals.reserved_at_most(reserved));
     }
     a.life.counts().add_locked(open_counts::users, -1);
     end_if_drained(a);

@@ -66,7 +66,6 @@ struct alignas(64) account_node final : tree_node {
     charge_status refusal;
     leak_sink leaks;
     account& face;
-    std::size_t promised = 0;                 // by reservations; requires the lock
     alignas(64) account_tree own_tree{*this}; // of a root
 };
 

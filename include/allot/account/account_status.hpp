@@ -42,7 +42,7 @@ struct account_stats {
     std::size_t peak = 0;           // the largest `used` of requests that succeeded
     std::size_t limit = 0;
     std::size_t grace = 0;
-    std::size_t reservation = 0; // the constructor's, and what maybe_reserve() added
+    std::size_t reservation = 0; // floors, and bytes to come beyond what was used (account_reservation.hpp)
     std::size_t committed = 0;   // of its own items, as they report: promised by the system
     std::size_t resident = 0;    // of its own items, as they report: in memory now
     unsigned depth = 0;          // 0: the root

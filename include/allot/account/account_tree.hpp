@@ -63,6 +63,7 @@ struct account_tree {
     bool looks_at_all = false;   // for requests that fit: at every level, at the next unlock
     waits_of_tree waits;
     std::uint32_t waits_for_others = 0; // for levels that are no accounts
+    std::uint32_t reservations = 0;     // of bytes to come
     intrusive_list<closing_watch, &closing_watch::place> watches;
     judged_by judged;
     root_tenant as_tenant;
@@ -100,6 +101,22 @@ struct account_tree {
             if (holds(*w)) const_cast<tree_node*>(w->in)->waits().note_missed(*w);
     }
 
+    // Bytes that were used before a reservation of bytes to come return to the parent once they are refunded: at and
+    // above `from`. Requires the lock, as the next one, which does it for all at and below `within`, whose credit is
+    // recalled: whether some returned.
+    static void settle_reservations(tree_node& from) noexcept {
+        for (tree_node* n = &from; n != nullptr; n = n->parent())
+            if (n->totals().to_come() != 0) n->reserve(n->totals().reserved_at_most());
+    }
+    bool settle_reservations_below(tree_node& within) const noexcept {
+        if (reservations == 0) return false;
+        const std::size_t before = within.totals().total();
+        within.walk([](tree_node& n) {
+            if (n.totals().to_come() != 0) settle_reservations(n);
+        });
+        return within.totals().total() != before;
+    }
+
     // What recall_some() has done.
     struct recalled {
         std::size_t bytes = 0;
@@ -121,6 +138,7 @@ struct account_tree {
     // Closes the credit of all leaves at and below `within`. Requires the lock, which others get between some and more.
     void recall_credit(tree_node& within) noexcept {
         while (recall_some(within).more) lock.unlock_and_relock();
+        static_cast<void>(settle_reservations_below(within));
     }
     // The same below each exceeded limit at or above `from`. Requires the lock.
     void close_credits_where_exceeded(tree_node& from) noexcept {

@@ -163,6 +163,7 @@ ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::si
     account_node* const drained = ends ? std::exchange(tree.drained, nullptr) : nullptr;
     const bool at_all = std::exchange(tree.looks_at_all, false);
     waiter* woken = nullptr;
+    if (tree.reservations != 0) tree.settle_reservations(const_cast<account_node&>(at));
     if (tree.has_waiters()) {
         if (refunds != 0) note_refund(at, refunds, tree);
         if (slept != nullptr) let_pass_behind(*slept, tree);
@@ -171,8 +172,8 @@ ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::si
         if (slept != nullptr && !slept->trying && slept->judged != nullptr) // once those are chosen that may try
             slept->judged->post_in_lock({.what = oom::event::failed, .detail = slept->how_it_failed()});
     }
-    tree.acts_at_unlock =
-        tree.peak_copy != nullptr || tree.drained != nullptr || tree.has_waiters() || tree.reports_frees;
+    tree.acts_at_unlock = tree.reservations != 0 || tree.peak_copy != nullptr || tree.drained != nullptr ||
+                          tree.has_waiters() || tree.reports_frees;
     const judged_by judged = tree.judged;
     const std::size_t free_at_root = refunds != 0 && tree.reports_frees ? tree.root().headroom() : 0;
     tree.lock.unlock();
@@ -570,9 +571,9 @@ class wait_step {
         if (!std::exchange(has_end_, true)) end_ = asked.wait != nullptr ? asked.wait->deadline() : sys::parking::never;
         return end_;
     }
-    // Whether its time is over, or it was cancelled.
+    // Whether its time is over, or it was cancelled. A request without any time does what one does that never waits.
     bool is_over(const memory_request& asked) noexcept {
-        if (asked.wait == nullptr) return false;
+        if (asked.wait == nullptr || asked.wait->most.ms == 0) return false;
         return sys::parking::is_past(end_of(asked)) || (asked.wait->end != nullptr && asked.wait->end->is_cancelled());
     }
 

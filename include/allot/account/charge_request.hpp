@@ -42,7 +42,7 @@ class charge_request {
     bool recall(tree_node& limiting) noexcept {
         const account_tree::recalled r = tree_.recall_some(limiting);
         if (r.more && pauses_ != max_pauses) ++pauses_, tree_.lock.unlock_and_relock();
-        return r.bytes != 0 || r.more;
+        return tree_.settle_reservations_below(limiting) || r.bytes != 0 || r.more;
     }
 
   private:

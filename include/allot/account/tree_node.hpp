@@ -84,7 +84,8 @@ class tree_node {
     // The first node from here upwards whose limit is exceeded; null if none.
     static const tree_node* first_over_limit(const tree_node* from) noexcept;
     bool exceeds_limit() const noexcept { return used() > totals_.limit(); }
-    // Whether a leaf may have credit: no listener, no exceeded limit and no request that recalls it, here and above.
+    // Whether a leaf may have credit: no listener, no exceeded limit, no request that recalls it and no bytes to come
+    // that its refunds would settle, here and above.
     bool may_hold_credit() const noexcept;
 
     // ---- check -----------------------------------------------------------------------------------------------
@@ -134,7 +135,6 @@ class tree_node {
     void cancel(std::size_t bytes) noexcept;  // held bytes are refunded
     void reserve(std::size_t bytes) noexcept { climb(parent_, totals_.reserve(bytes)); }
     void count_listener(bool added) noexcept { listeners_ += added ? 1 : UINT32_MAX; }
-    void release_reservation() noexcept { climb(parent_, totals_.release_reservation()); }
     // Changes own bytes, on every level below `end`; returns the change for `end`.
     change move_own(std::ptrdiff_t by, const tree_node& end) noexcept;
     // Adds a change of a child's subtree charge to each level, up to and without `end`; returns the change for `end`.
@@ -142,8 +142,8 @@ class tree_node {
 
     // ---- shape: also requires the tree's mutex ---------------------------------------------------------------
 
-    // Requires a parent with headroom for the reservation.
-    void attach(std::size_t reservation) noexcept;
+    // Requires a parent with headroom for the floor.
+    void attach(std::size_t floor) noexcept;
     // Returns the subtree charge to the parent, which gets the children. Requires a parent, and that no account from
     // here downwards can have credit any more.
     void detach() noexcept;
@@ -223,7 +223,7 @@ inline const tree_node* tree_node::first_over_limit(const tree_node* n) noexcept
 }
 inline bool tree_node::may_hold_credit() const noexcept {
     for (const tree_node* n = this; n != nullptr; n = n->parent_)
-        if (n->listeners_ != 0 || n->waits_.shuts() || n->exceeds_limit()) return false;
+        if (n->listeners_ != 0 || n->waits_.shuts() || n->totals_.to_come() != 0 || n->exceeds_limit()) return false;
     return true;
 }
 inline std::size_t tree_node::headroom() const noexcept {
@@ -367,9 +367,10 @@ inline tree_node::change tree_node::move_own(std::ptrdiff_t by, const tree_node&
 
 // ---- shape -------------------------------------------------------------------------------------------------------
 
-inline void tree_node::attach(std::size_t reservation) noexcept {
+inline void tree_node::attach(std::size_t floor) noexcept {
     depth_ = parent_->depth_ + 1;
-    climb(parent_, totals_.reserve_at_start(reservation));
+    totals_.add_floor(floor);
+    reserve(floor);
     parent_->below_.add(*this);
     ++parent_->children_;
     detached_ = false;

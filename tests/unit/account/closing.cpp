@@ -212,10 +212,10 @@ TEST_CASE("who refunds to an account that was closed with it changes nothing", "
 TEST_CASE("a closed account's reservation does not come back", "[accounts][closing]") {
     account root{name{"root"}, limit{1000}};
     account query{root, name{"query"}, allot::reservation{100}};
-    allot::account_reservation more = query.maybe_reserve(10);
+    allot::account_reservation more = query.reserve_for(10, 0_ms);
     query.close();
     more.release();
-    CHECK_FALSE(query.maybe_reserve(10));
+    CHECK_FALSE(query.reserve_for(10, 0_ms));
     CHECK(root.used() == 0);
     CHECK(root.verify());
 }

@@ -3,11 +3,14 @@
 #include <support/rescue.hpp>
 
 #include <allot/account/account.hpp>
+#include <allot/core/units.hpp>
 
 #include <chrono>
 #include <new>
 #include <string>
 #include <thread>
+
+using namespace allot::literals;
 
 using allot::account;
 using allot::charge_outcome;
@@ -40,7 +43,7 @@ TEST_CASE("a reservation is not refused for what is held and then not had", "[ac
     SECTION("one that is asked for later") {
         REQUIRE(leaf.try_hold(60));
         charge_outcome got = charge_outcome::misused;
-        std::thread other{[&] { got = later.maybe_reserve(50).status().outcome; }};
+        std::thread other{[&] { got = later.reserve_for(50, 0_ms).status().outcome; }};
         a_moment();
         leaf.cancel(60);
         other.join();
@@ -50,7 +53,7 @@ TEST_CASE("a reservation is not refused for what is held and then not had", "[ac
     SECTION("what is had in the end refuses it") {
         REQUIRE(leaf.try_hold(60));
         std::thread other{[&] {
-            CHECK_FALSE(later.maybe_reserve(50));
+            CHECK_FALSE(later.reserve_for(50, 0_ms));
             CHECK_FALSE(account(root, name{"child"}, reservation{50}, std::nothrow).is_open());
         }};
         a_moment();

@@ -170,7 +170,7 @@ TEST_CASE("reservations and transfers call reclaimers too; forced charges and pa
     holder a{query, "a", 1, 900'000, said};
     a.step = 300'000;
     {
-        const auto sure = leaf.maybe_reserve(400'000);
+        const auto sure = leaf.reserve_for(400'000, 0_ms);
         CHECK(sure);
         CHECK(taken(said) == "a");
     }
@@ -366,7 +366,7 @@ TEST_CASE("a reclaimer that frees nothing whatever it says is called nine times 
         liar costly{root, 1};
         CHECK_FALSE(root.try_charge(50));
         CHECK((costly.told == 9 && costly.critical == 1));
-        CHECK_FALSE(root.maybe_reserve(50));
+        CHECK_FALSE(root.reserve_for(50, 0_ms));
         CHECK(costly.told == 18);
     }
     {
