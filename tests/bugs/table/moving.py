@@ -42,11 +42,6 @@ BUGS = {
         "if (!may_move_) return refuse(\"a row of this type does not move\");",
         "",
         law=11),
-    "huge_row_of_a_pinned_type_moves": bug(
-        "unit/row/resized_contents.cpp",
-        "regrow{run_of(h), h.pages, pages, type.can_move(), type.moves_as_bytes()}",
-        "regrow{run_of(h), h.pages, pages, true, type.moves_as_bytes()}",
-        law=11),
     "declined_resize_keeps_its_pages": bug(
         "unit/row/resize.cpp",
         "moved ? huge.drop_old(to) : huge.give_up(to);",

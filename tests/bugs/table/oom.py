@@ -69,4 +69,9 @@ BUGS = {
         "signals_due.store(n == most, std::memory_order_relaxed); }",
         "} signals_due.store(n == most, std::memory_order_relaxed);",
         law=4),
+    "face_of_a_device_never_waits": bug(
+        "unit/adapt/faces_in_tasks.cpp",
+        "if (void* const p = d.allocate(bytes, align, stream); ALLOT_LIKELY(p != nullptr)) return p;",
+        "",
+        law=4),
 }
