@@ -29,7 +29,8 @@ class account_peak;
 
 namespace detail {
 
-// A request that waits in another tree, and ends when its account is closed.
+// A request that waits in another tree, and ends when its account is closed; a close that waits for an account to
+// drain.
 struct closing_watch {
     static constexpr std::uint32_t closed = 4; // a signal, beside the waiter's and that of a cancellation
     explicit closing_watch(sys::parking& where) noexcept : spot(where) {}
@@ -73,6 +74,10 @@ struct account_tree {
     // the lock.
     void announce_end() noexcept {
         waiters.announce_end();
+        wake_watches();
+    }
+    // They look whether what they wait for is there. Requires the lock.
+    void wake_watches() noexcept {
         for (closing_watch* w = watches.first(); w != nullptr; w = watches.after(*w)) w->spot.signal(w->closed);
     }
 

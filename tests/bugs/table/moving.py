@@ -37,11 +37,6 @@ BUGS = {
         "if (is_shared_) return refuse(\"a row with several links is not resized\");",
         "",
         law=11),
-    "resize_moves_a_pinned_row": bug(
-        "unit/row/resized_contents.cpp",
-        "if (!may_move_) return refuse(\"a row of this type does not move\");",
-        "",
-        law=11),
     "declined_resize_keeps_its_pages": bug(
         "unit/row/resize.cpp",
         "moved ? huge.drop_old(to) : huge.give_up(to);",
