@@ -257,10 +257,10 @@ class waiting_request {
     // Returns: the signals that ended one sleep; 0: its time is over; `decided`: the arbiter has a verdict.
     std::uint32_t sleep_once() noexcept {
         if (judged_ != nullptr && judged_->look() != verdict::sleep) return judged_thread::decided;
-        const std::uint64_t overdue = judged_ != nullptr ? judged_->overdue_at() : sys::parking::never;
-        const std::uint32_t signals = spot().wait_until(overdue < end_ ? overdue : end_);
-        if (signals != 0 || overdue >= end_) return signals;
-        judged_->post({.what = oom::event::overdue});
+        const judged_thread::alarm next = judged_ != nullptr ? judged_->next_alarm() : judged_thread::alarm{};
+        const std::uint32_t signals = spot().wait_until(next.at < end_ ? next.at : end_);
+        if (signals != 0 || next.at >= end_) return signals;
+        judged_->post({.what = next.what});
         return judged_thread::decided;
     }
     // Whether these signals end no wait: another account was closed, or an arbiter's came late.

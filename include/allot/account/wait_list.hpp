@@ -167,7 +167,7 @@ class wait_list {
         });
         each([](waiter& w) {
             if (!w.trying && std::exchange(w.asks, false)) // once those are chosen that may try
-                w.judged->post_in_lock({.what = oom::event::failed, .detail = w.own});
+                w.judged->post_in_lock(failure_of(w));
         });
         return woken;
     }
@@ -206,6 +206,15 @@ class wait_list {
             if (!before->trying && before->bypasses < most_bypasses && w.by->is_below(*before->at))
                 if (++before->bypasses == most_bypasses && due == nullptr) due = before;
         return due;
+    }
+    // A try that failed, for the arbiter: whether the task's own limit refused, else what others may return there.
+    static oom::command failure_of(const waiter& w) noexcept {
+        oom::command c{.what = oom::event::failed, .detail = w.own};
+        if (w.own || w.for_arena) return c;
+        c.bytes = w.judged->held_by_no_task(*w.at);
+        const std::size_t free = w.at->headroom();
+        c.free = free > w.also.bytes ? free - w.also.bytes : 0;
+        return c;
     }
     // Tells the arbiter. False: it ends the thread's wait otherwise.
     static bool tell_that_it_may_fit(judged_thread& t) noexcept {

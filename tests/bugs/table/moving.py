@@ -32,11 +32,6 @@ BUGS = {
         "if (is_object) type->relocate(to, row);",
         "",
         law=11),
-    "resize_moves_a_shared_row": bug(
-        "unit/row/resize.cpp",
-        "if (is_shared_) return refuse(\"a row with several links is not resized\");",
-        "",
-        law=11),
     "declined_resize_keeps_its_pages": bug(
         "unit/row/resize.cpp",
         "moved ? huge.drop_old(to) : huge.give_up(to);",

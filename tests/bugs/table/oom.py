@@ -74,4 +74,9 @@ BUGS = {
         "if (void* const p = d.allocate(bytes, align, stream); ALLOT_LIKELY(p != nullptr)) return p;",
         "",
         law=4),
+    "nobody_keeps_the_time_of_a_decision": bug(
+        "unit/oom/outside.cpp",
+        "return is_asleep(made.from) && (!is_asleep(made.to) || made.by == event::delayed);",
+        "return is_asleep(made.from) && !is_asleep(made.to);",
+        law=4),
 }
