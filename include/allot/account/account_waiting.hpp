@@ -53,8 +53,9 @@ ALLOT_COLD inline void act_and_unlock(const account_node& by, bool ends_drained,
     account_node* const drained = ends_drained ? std::exchange(tree.drained, nullptr) : nullptr;
     if (refunds != 0) tree.waiters.announce_pages();
     waiter* const woken = tree.waiters.wake(should_try);
-    tree.acts_at_unlock =
-        tree.peak_copy != nullptr || tree.drained != nullptr || !tree.waiters.empty() || tree.reports_frees;
+    tree.wake_sleepers();
+    tree.acts_at_unlock = tree.peak_copy != nullptr || tree.drained != nullptr || !tree.waiters.empty() ||
+                          tree.reports_frees || tree.sleeping != 0;
     const judged_by judged = tree.judged;
     const std::size_t free_at_root = refunds != 0 && tree.reports_frees ? tree.root().headroom() : 0;
     tree.lock.unlock();
