@@ -2,8 +2,7 @@
 //
 //   void* try_allocate(bytes, align, stream)     for later work of this stream; null on failure
 //   deallocate(p, stream)                        or (p, bytes, stream): frees at this point of the stream
-//   void* allocate(bytes, align, stream)         not needed; where there is one, it is called first: it may wait, and
-//   throw
+//   void* allocate(bytes, align, stream)         if there is one: called first, and may wait, and throw
 //
 // and for callers without a stream one of
 //
