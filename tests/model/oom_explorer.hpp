@@ -3,7 +3,8 @@
 // Threads of some tasks take units of one limit, one at a time or all at once, in retry scopes; a scope that is rolled
 // back frees what it took. Each step of a thread may come between any two of others; requests that wait are woken in
 // the order of their begin, and the first one is passed by no more than `most_passed` others: then they go behind it,
-// as account_waiting.hpp says. A cycle of states is a run that never ends.
+// as account_waiting.hpp says. A cycle of states is a run that never ends. Units that no task holds come back at any
+// time, or never where no token announces them; the time of a decision that is put off may be over at any time.
 #pragma once
 
 #include <allot/core/memory_kind.hpp>
@@ -40,6 +41,8 @@ struct program {
     bool kills = false;         // any task may be aborted at any time, once
     unsigned most_passed = 255; // requests that pass the first one in line; 255: any number
     bool knows_memory = true;   // the line knows what tasks hold
+    unsigned outside = 0;       // of the units: no task holds them
+    bool announced = false;     // a token does
 };
 
 // Of one run.
@@ -63,8 +66,8 @@ class explorer {
         colours_.try_emplace(key(s));
         while (!stack_.empty() && found_.wrong.empty()) {
             frame& top = stack_.back();
-            const unsigned choices = threads() + (program_.kills && !top.at.killed ? tasks() : 0);
-            if (top.next == choices) {
+            const unsigned killable = program_.kills && !top.at.killed ? tasks() : 0, returns = threads() + killable;
+            if (top.next == returns + (program_.outside != 0 ? 1 + threads() : 0)) {
                 if (top.moves == 0 && !is_over(top.at)) report(top.at, "no thread can go on");
                 colours_[key(top.at)] = {closed, top.most};
                 found_.most = {top.before.rollbacks + top.most.rollbacks, top.before.splits + top.most.splits};
@@ -75,8 +78,12 @@ class explorer {
             const unsigned who = top.next++;
             moment next = top.at;
             const decisions before{found_.rollbacks, found_.splits};
-            if (!(who < threads() ? move(next, who) : kill(next, who - threads()))) continue;
-            ++stack_.back().moves;
+            if (!(who < threads()  ? move(next, who)
+                  : who < returns  ? kill(next, who - threads())
+                  : who == returns ? give_back(next)
+                                   : wait_long(next, who - returns - 1)))
+                continue;
+            if (who != returns || program_.announced) ++stack_.back().moves; // else it may never come
             if (!found_.wrong.empty()) break;
             const decisions made{found_.rollbacks - before.rollbacks, found_.splits - before.splits};
             const auto [it, fresh] = colours_.try_emplace(key(next));
@@ -114,6 +121,8 @@ class explorer {
         std::uint8_t free = 0;
         std::uint8_t holder = none; // of the permit
         bool killed = false;
+        std::uint8_t outside = 0;
+        bool waited = false; // for these units, as long as a decision may be put off
     };
     struct frame {
         moment at;
@@ -152,8 +161,14 @@ class explorer {
         return t;
     }
     moment first() const {
-        moment s{machine(program_.rules), std::vector<worker>(threads()), static_cast<std::uint8_t>(program_.units),
-                 none, false};
+        moment s{machine(program_.rules),
+                 std::vector<worker>(threads()),
+                 static_cast<std::uint8_t>(program_.units - program_.outside),
+                 none,
+                 false,
+                 static_cast<std::uint8_t>(program_.outside)};
+        if (program_.announced)
+            s.all.apply({.what = event::held_outside, .bytes = program_.outside}, [](const change&) {});
         s.all.add_resource();
         for (unsigned t = 0; t != tasks(); ++t) {
             const task_id id = s.all.add_task({0, t});
@@ -180,13 +195,19 @@ class explorer {
                       unsigned{w.alone_of_own} << 3 | unsigned{w.failed_of_own} << 4 | unsigned{w.held_back} << 5 |
                       unsigned{w.passes} << 6 | unsigned{t.held_back} << 7,
                   unsigned{w.passed}, unsigned{w.place}, static_cast<unsigned>(t.state), unsigned{t.used},
-                  unsigned{t.alone}, unsigned{t.refused} | unsigned{t.own} << 1 | unsigned{t.passes} << 2,
-                  unsigned{t.bypasses}, s.all.attempts_alone(i)})
+                  unsigned{t.alone},
+                  unsigned{t.refused} | unsigned{t.own} << 1 | unsigned{t.passes} << 2 | unsigned{t.delayed} << 3,
+                  unsigned{t.bypasses}, s.all.attempts_alone(i), static_cast<unsigned>(t.unknown),
+                  static_cast<unsigned>(t.free)})
                 k += static_cast<char>(v);
         }
         k += static_cast<char>(s.free);
         k += static_cast<char>(s.holder);
         k += static_cast<char>(s.killed);
+        k += static_cast<char>(s.outside);
+        k += static_cast<char>(s.waited);
+        k += static_cast<char>(s.all.delay_now());
+        k += static_cast<char>(s.all.outside_of(memory_kind::host).stays);
         return k;
     }
     void report(const moment& s, std::string_view what) {
@@ -216,6 +237,9 @@ class explorer {
                 for (unsigned o = 0; o != threads(); ++o)
                     if (s.all[o].used && s.all[o].state == thread_state::blocked && s.all[o].held_back && !w.own)
                         report(s, "a decision against one while another could pass");
+            if ((c.by == event::split || c.by == event::refused || c.by == event::rolled_back) && !w.own &&
+                s.outside != 0 && (program_.announced || (program_.rules.unknown_holders_wait.ms != 0 && !s.waited)))
+                report(s, "a decision that was not put off");
             if (c.by == event::split) {
                 ++found_.splits;
                 if (!(w.own ? w.failed_of_own : w.failed_alone))
@@ -452,7 +476,7 @@ class explorer {
             s.all.fail(
                 who,
                 static_cast<std::uint8_t>((w.own ? failed_by_own_limit : 0) | (w.held_back ? failed_held_back : 0)),
-                sink(s));
+                sink(s), w.own || w.held_back ? 0 : s.outside, w.own ? 0 : s.free);
             if (s.all[who].state != thread_state::blocked) go_on(s, who);
             return true;
         case phase::sleeps:
@@ -512,6 +536,25 @@ class explorer {
                 s.workers[o].at != phase::waits && s.all[o].state != thread_state::bufn)
                 return false;
         return true;
+    }
+    // Who holds units without a task returns them.
+    bool give_back(moment& s) {
+        if (s.outside == 0) return false;
+        s.free = static_cast<std::uint8_t>(s.free + s.outside);
+        s.outside = 0;
+        for (unsigned o = 0; o != threads(); ++o)
+            if (s.all[o].state == thread_state::alloc) s.all.step(o, event::freed, sink(s));
+        if (program_.rules.rolled_back_wakes == wakes::at_free)
+            note_progress(s), s.all.freed(memory_kind::host, s.free, sink(s));
+        wake(s);
+        if (program_.announced) s.all.apply({.what = event::returned, .bytes = program_.outside}, sink(s));
+        return true;
+    }
+    // The thread has kept the time of a decision that is put off.
+    bool wait_long(moment& s, unsigned who) {
+        if (!s.all[who].delayed) return false;
+        s.waited = s.waited || s.all.is_deadlocked();
+        return s.all.waited_long(who, sink(s));
     }
     bool kill(moment& s, unsigned task) {
         bool any = false;

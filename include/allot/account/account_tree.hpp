@@ -29,7 +29,8 @@ class account_peak;
 
 namespace detail {
 
-// A request that waits in another tree, and ends when its account is closed.
+// A request that waits in another tree, and ends when its account is closed; a close that waits for an account to
+// drain.
 struct closing_watch {
     static constexpr std::uint32_t closed = 4; // a signal, beside the waiter's and that of a cancellation
     explicit closing_watch(sys::parking& where) noexcept : spot(where) {}
@@ -54,13 +55,16 @@ struct account_tree {
     detail::observers observers;
     std::atomic<std::uint32_t> injectors{0}; // that the judge asks before charges; no leaf has credit meanwhile
     std::uint32_t waiting = 0;               // requests that wait until held bytes are confirmed or cancelled
+    std::uint32_t sleeping = 0;              // threads that sleep for such an end, or for one of `waiting`
+    std::atomic<std::uint32_t> changes{0};   // counted under the lock while threads sleep
     account_node* drained = nullptr;         // accounts to end after the unlock
     account_peak* peak_copy = nullptr;
     sys::mutex shape{lock_rank::tree_shape};
     ALLOT_NO_UNIQUE_ADDRESS detail::reclaimers reclaimers; // the mutex guards their list
-    bool acts_at_unlock = false; // a copy of the peak is kept, accounts have drained, or requests wait, or:
-    bool reports_frees = false;  // the judge sees refunds, since it rolled a thread back
-    bool looks_at_all = false;   // for requests that fit: at every level, at the next unlock
+    // A copy of the peak is kept, accounts have drained, threads sleep, requests wait, bytes to come are reserved, or:
+    bool acts_at_unlock = false;
+    bool reports_frees = false; // the judge sees refunds, since it rolled a thread back
+    bool looks_at_all = false;  // for requests that fit: at every level, at the next unlock
     waits_of_tree waits;
     std::uint32_t waits_for_others = 0; // for levels that are no accounts
     std::uint32_t reservations = 0;     // of bytes to come
@@ -77,7 +81,37 @@ struct account_tree {
     void announce_end() noexcept {
         looks_at_all = true;
         note_missed([](const waiter& w) { return w.charges_others; }); // it looks whether it was one of its own
+        wake_watches();
+    }
+    // They look whether what they wait for is there. Requires the lock.
+    void wake_watches() noexcept {
         for (closing_watch* w = watches.first(); w != nullptr; w = watches.after(*w)) w->spot.signal(w->closed);
+    }
+
+    // A sleep until another thread has changed the tree, which all do that end what is held: begin and end require the
+    // lock; between them the caller holds neither it nor the mutex.
+    std::uint32_t begin_sleep() noexcept {
+        ++sleeping;
+        acts_at_unlock = true;
+        return changes.load(std::memory_order_relaxed);
+    }
+    void sleep(std::uint32_t begun) const noexcept {
+        check_no_lock_is_held("sleeps");
+        changes.wait(begun, std::memory_order_relaxed);
+    }
+    void end_sleep() noexcept { --sleeping; }
+    void sleep_unlocked() noexcept {
+        const std::uint32_t begun = begin_sleep();
+        lock.unlock();
+        sleep(begun);
+        lock.lock();
+        end_sleep();
+    }
+    // Requires the lock.
+    void wake_sleepers() noexcept {
+        if (sleeping == 0) return;
+        changes.store(changes.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        changes.notify_all();
     }
 
     // Without the lock: as it was a moment ago.

@@ -32,6 +32,15 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
+// A try that failed, for the arbiter: why, and what others may return where it was refused.
+inline oom::command failure_of(const waiter& w) noexcept {
+    oom::command c{.what = oom::event::failed, .detail = w.how_it_failed()};
+    if (w.own || w.for_others || w.held_back) return c;
+    c.bytes = w.judged->held_by_no_task(*w.at);
+    const std::size_t free = w.at->headroom();
+    c.free = free > w.also.bytes ? free - w.also.bytes : 0;
+    return c;
+}
 // Under the lock, in this order: what a waiter's own failed try refunds is counted for it (undoing), so that it does
 // not wake itself; then the copy of a peak; then those waiters are chosen that the refund may serve. After the unlock
 // nothing of the tree is touched, since its root may end: what is needed is copied before. Then waiters are signalled,
@@ -50,10 +59,11 @@ ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::si
         if (at_all) woken = choose_of_all(tree);
         else if (looks || refunds != 0) woken = choose_from(at, tree);
         if (slept != nullptr && !slept->trying && slept->judged != nullptr) // once those are chosen that may try
-            slept->judged->post_in_lock({.what = oom::event::failed, .detail = slept->how_it_failed()});
+            slept->judged->post_in_lock(failure_of(*slept));
     }
+    tree.wake_sleepers();
     tree.acts_at_unlock = tree.reservations != 0 || tree.peak_copy != nullptr || tree.drained != nullptr ||
-                          tree.has_waiters() || tree.reports_frees;
+                          tree.has_waiters() || tree.reports_frees || tree.sleeping != 0;
     const judged_by judged = tree.judged;
     const std::size_t free_at_root = refunds != 0 && tree.reports_frees ? tree.root().headroom() : 0;
     tree.lock.unlock();
@@ -281,12 +291,12 @@ class waiting_request {
     // Returns: the signals that ended one sleep; 0: its time is over; `decided`: the arbiter has a verdict.
     std::uint32_t sleep_once() noexcept {
         if (judged_ != nullptr && judged_->look() != verdict::sleep) return judged_thread::decided;
-        const std::uint64_t overdue = judged_ != nullptr ? judged_->overdue_at() : sys::parking::never;
-        const std::uint64_t until = min(min(overdue, look_at_), end_);
+        const judged_thread::alarm next = judged_ != nullptr ? judged_->next_alarm() : judged_thread::alarm{};
+        const std::uint64_t until = min(min(next.at, look_at_), end_);
         const std::uint32_t signals = spot().wait_until(until);
         if (signals != 0 || until == end_) return signals;
         if (until == look_at_) return looks_again;
-        judged_->post({.what = oom::event::overdue});
+        judged_->post({.what = next.what});
         return judged_thread::decided;
     }
     // Whether these signals end no wait: another account was closed, or an arbiter's came late.

@@ -47,6 +47,7 @@ inline constexpr auto transitions = [] {
         {blocked, rolled_back, bufn_throw},
         {blocked, split, split_throw},
         {blocked, refused, running},
+        {blocked, delayed, blocked},
         {blocked, removed, remove_throw},
         // one that has tried alone
         {alloc, rolled_back, bufn_throw},
