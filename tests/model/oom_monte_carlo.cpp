@@ -24,7 +24,7 @@ std::uint64_t number(const char* name, std::uint64_t otherwise) {
 } // namespace
 
 TEST_CASE("random situations of tasks end, and all memory is refunded", "[oom][monte_carlo]") {
-    const std::uint64_t first = number("ALLOT_SEED", 1), many = number("ALLOT_SITUATIONS", 1000);
+    const std::uint64_t first = number("ALLOT_SEED", 1), many = number("ALLOT_SITUATIONS", 1500);
     outcome all;
     for (std::uint64_t seed = first; seed != first + many; ++seed) {
         const plan p = make_plan(seed);
@@ -47,7 +47,7 @@ TEST_CASE("random situations of tasks end, and all memory is refunded", "[oom][m
                 static_cast<unsigned long long>(many), static_cast<unsigned long long>(all.steps), all.finished,
                 all.refused, all.removed, all.misbehaved, static_cast<unsigned long long>(all.stats.rollbacks),
                 static_cast<unsigned long long>(all.stats.splits), static_cast<unsigned long long>(all.stats.waits));
-    if (many < 1000) return;
+    if (many < 1500) return;
     for (std::size_t s = 1; s != oom::thread_states; ++s) {
         INFO("killed in " << text_of(static_cast<oom::thread_state>(s)));
         const auto state = static_cast<oom::thread_state>(s); // alloc_free is left in the step that enters it

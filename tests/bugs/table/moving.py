@@ -32,16 +32,6 @@ BUGS = {
         "if (is_object) type->relocate(to, row);",
         "",
         law=11),
-    "resize_moves_a_shared_row": bug(
-        "unit/row/resize.cpp",
-        "if (is_shared_) return refuse(\"a row with several links is not resized\");",
-        "",
-        law=11),
-    "huge_row_of_a_pinned_type_moves": bug(
-        "unit/row/resized_contents.cpp",
-        "regrow{run_of(h), h.pages, pages, type.can_move(), type.moves_as_bytes()}",
-        "regrow{run_of(h), h.pages, pages, true, type.moves_as_bytes()}",
-        law=11),
     "declined_resize_keeps_its_pages": bug(
         "unit/row/resize.cpp",
         "moved ? huge.drop_old(to) : huge.give_up(to);",
@@ -56,11 +46,6 @@ BUGS = {
         "threads/moving.cpp",
         "slots_[at] = row; end_.store(at + 1, std::memory_order_release);",
         "end_.store(at + 1, std::memory_order_release); " + wait(64, 20) + "slots_[at] = row;",
-        law=11),
-    "device_row_moves_by_a_hook": bug(
-        "unit/row/device_compaction.cpp",
-        "(type->can_move() && (!Place::out_of_band || type->moves_as_bytes()))",
-        "type->can_move()",
         law=11),
     "dead_row_without_count_moves": bug(
         "unit/row/dead_rows.cpp",

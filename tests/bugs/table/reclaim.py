@@ -41,7 +41,7 @@ BUGS = {
         law=4),
     "sleeper_is_not_reported": bug(
         "model/relacy_tasks.cpp",
-        "slept->judged->post_in_lock({.what = oom::event::failed, .detail = slept->how_it_failed()});",
+        "slept->judged->post_in_lock(failure_of(*slept));",
         ";",
         law=4),
     "wake_up_comes_to_a_later_request": bug(
