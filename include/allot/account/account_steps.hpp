@@ -97,6 +97,7 @@ class account_steps {
     }
     climbed wait(memory_request& asked) noexcept {
         end_sweep();
+        idle_.reset(); // a call lasts until the next one
         levels_ = 0;
         if (counts_ && asked.why.outcome == charge_outcome::over_limit) count_refused(*refuser_in(asked.why));
         takes_steps_below_ = takes_them_after_a_wait_;
