@@ -476,7 +476,7 @@ class explorer {
             s.all.fail(
                 who,
                 static_cast<std::uint8_t>((w.own ? failed_by_own_limit : 0) | (w.held_back ? failed_held_back : 0)),
-                sink(s), w.own || w.held_back ? 0 : s.outside, w.own ? 0 : s.free);
+                sink(s), w.own || w.held_back ? 0 : s.outside, w.own || w.held_back ? 0 : s.free);
             if (s.all[who].state != thread_state::blocked) go_on(s, who);
             return true;
         case phase::sleeps:

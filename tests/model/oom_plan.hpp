@@ -117,7 +117,7 @@ inline plan make_plan(std::uint64_t seed, bool plain = false) {
                    d.one_in(2) ? oom::blocks::any : oom::blocks::all, !d.one_in(3),
                    d.one_in(2) ? 500U : static_cast<std::uint32_t>(d.between(1, 20))};
         p.all_finish = p.all_finish && p.rules.tries_alone && p.rules.most_attempts == 500;
-        if (!p.rules.tries_alone && d.one_in(2))
+        if (!p.rules.tries_alone) // else there are few
             p.killed_in = static_cast<std::uint8_t>(oom::thread_state::split_throw);
     }
     double weights[2] = {};

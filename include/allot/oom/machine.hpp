@@ -238,7 +238,7 @@ class machine : public situation {
             t.unknown = unknown;
             t.free = free;
             std::size_t& stays = outside_[static_cast<std::size_t>(t.memory)].stays;
-            if (!t.own) stays = std::min(stays, unknown);
+            if (!t.own && !t.held_back) stays = std::min(stays, unknown);
         }
         return step(id, event::failed, sink);
     }
