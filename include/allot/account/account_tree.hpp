@@ -53,6 +53,7 @@ struct account_tree {
     tree_lock lock;
     detail::observers observers;
     std::atomic<std::uint32_t> injectors{0}; // that the judge asks before charges; no leaf has credit meanwhile
+    std::atomic<bool> was_exceeded{false};   // a limit was, once: by a forced charge, in grace, or since it was lowered
     std::uint32_t waiting = 0;               // requests that wait until held bytes are confirmed or cancelled
     account_node* drained = nullptr;         // accounts to end after the unlock
     account_peak* peak_copy = nullptr;

@@ -30,6 +30,9 @@ class system_pages {
         : low_(range.committed ? pages : 0), high_(pages), begin_(range.begin), pages_(pages), shift_(range.page_shift),
           wants_lock_(range.lock), huge_(range.transparent_huge) {}
 
+    // Pages below low() and from high() on are committed, or were.
+    std::size_t low() const noexcept { return low_.load(std::memory_order_acquire); }
+    std::size_t high() const noexcept { return high_.load(std::memory_order_acquire); }
     bool are_usable(std::size_t first, std::size_t n) const noexcept {
         return first + n <= low_.load(std::memory_order_acquire) || first >= high_.load(std::memory_order_acquire);
     }
@@ -76,6 +79,7 @@ class system_pages {
     // Whether the policy asks for locking, and the system never refused it.
     bool are_locked() const noexcept { return wants_lock_ && !lock_refused_.load(std::memory_order_relaxed); }
     std::size_t bytes_of(std::size_t pages) const noexcept { return pages << shift_; }
+    unsigned shift() const noexcept { return shift_; }
     // Bytes in memory, by the system's count. Walks over the committed ranges.
     std::size_t resident() const noexcept {
         const std::size_t low = low_.load(), rest = max(low, high_.load()); // the two ranges may touch

@@ -218,9 +218,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     /// borrowed, or kept by retain::never. Returns: bytes returned to the system.
     std::size_t trim() noexcept {
         release_empty_pages();
-        const std::size_t bytes = arena().trim();
-        core_.pages().record(watch_event::trimmed, bytes);
-        return bytes;
+        return core_.pages().trim();
     }
     /// Returns: the number of live rows; exact while no other thread allocates or releases.
     /// Complexity: linear in the pages held.
@@ -252,7 +250,8 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
                 arena().resident(),
                 live,
                 bytes,
-                arena_now.largest_free_run};
+                arena_now.largest_free_run,
+                core_.pages().idle()};
     }
     /// Returns: rows and bytes by row type. A heap with rows of many types is counted up to 64 Ki slots, and estimated
     /// from as many beyond. Holds a heap's lock while it counts, so requests for slots of that heap wait.

@@ -28,8 +28,8 @@ BUGS = {
         law=2),
     "account_keeps_room_beyond_its_limit": bug(
         "unit/account/account.cpp",
-        "if (a.totals().total() > bytes) scope.tree.recall_credit(a);",
-        "",
+        "if (a.totals().total() <= bytes) return;",
+        "return;",
         law=1),
     "account_refund_not_noted": bug(
         "model/relacy_accounts.cpp",

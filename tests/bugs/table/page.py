@@ -14,8 +14,8 @@ BUGS = {
         law=5),
     "pages_go_back_when_they_are_given": bug(
         "unit/page/retain.cpp",
-        "limit_.unconfirm(n); put_back(first, n);",
-        "limit_.unconfirm(n); put_back(first, n); static_cast<void>(trim());",
+        "limit_.unconfirm(n); put_back(first, n, n);",
+        "limit_.unconfirm(n); put_back(first, n, n); static_cast<void>(trim());",
         law=3),
     "full_arena_is_called_fragmented": bug(
         "unit/page/arena.cpp",
