@@ -293,7 +293,8 @@ template <class Set> class chunk_arena {
         std::size_t return_idle(std::size_t bytes, bool) noexcept override {
             if (!of.arena().has_payer()) return give_free_pages();
             std::size_t returned = of.pages_.trim_for(bytes);
-            if (returned < bytes && give_free_pages() != 0) returned += of.pages_.trim_for(bytes - returned);
+            if (returned < bytes && held() != 0 && give_free_pages() != 0)
+                returned += of.pages_.trim_for(bytes - returned);
             return returned;
         }
         // The arena returns them after their time.

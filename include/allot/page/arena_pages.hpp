@@ -137,11 +137,12 @@ class arena_pages {
             if (!trim_word(w)) break;
         return bytes;
     }
-    // The same at a shortage of `bytes`, where the retain rule allows it: more where much is free, so that the next
-    // requests need not ask. Waits for pages that other threads return.
+    // The same at a shortage of `bytes`, where the retain rule allows it: some more, so that the next requests need not
+    // ask. Waits for pages that other threads return.
     std::size_t trim_at_shortage(std::size_t bytes) noexcept {
+        constexpr std::size_t least = std::size_t{1} << 20;
         if (!under_pressure_) return 0;
-        const std::size_t returned = trim(max(bytes, system_.bytes_of(limit_.kept()) / 8));
+        const std::size_t returned = trim(max(max(bytes, least), system_.bytes_of(limit_.kept()) / 8));
         while (returned == 0 && is_in_trim()) yield();
         return returned;
     }

@@ -163,9 +163,10 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
 
     // ---- memory ---------------------------------------------------------------------------------------------
 
-    /// Returns every page without rows to the arena, and refunds it. Empties the shared caches and, under
-    /// heap::per_thread, those of all threads; slots in caches of handles keep their pages.
-    /// May wait for another thread that does the same.
+    /// Returns every page without rows to the arena. A private arena keeps it, and it stays charged as idle memory
+    /// until it returns to the system: trim(), or a shortage. Empties the shared caches and, under heap::per_thread,
+    /// those of all threads; slots in caches of handles keep their pages. May wait for another thread that does the
+    /// same.
     /// Returns: bytes.
     std::size_t release_empty_pages() noexcept {
         const std::size_t bytes = core_.pages().reclaim_all() << arena().page_shift();
@@ -184,7 +185,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
                                            "property::host_accessible; rows on a device: rows_in_flight::compact()");
         return compactor_.run(core_.pages(), this, [rows](auto call) noexcept { call(rows); }, budget);
     }
-    /// Returns: bytes charged now: pages held x page size.
+    /// Returns: bytes charged now: pages held x page size, and stats().idle.
     std::size_t used() const noexcept
         requires(policies::charges)
     {

@@ -24,7 +24,8 @@ template <class Core> class row_tenant final : public tenant {
     std::size_t return_idle(std::size_t bytes, bool) noexcept override {
         if (!core_.arena().has_payer()) return give_empty_pages();
         std::size_t returned = core_.pages().trim_for(bytes);
-        if (returned < bytes && give_empty_pages() != 0) returned += core_.pages().trim_for(bytes - returned);
+        if (returned < bytes && held() != 0 && give_empty_pages() != 0)
+            returned += core_.pages().trim_for(bytes - returned);
         return returned;
     }
     // The arena returns them after their time. Slots that wait in the quarantine look idle, and are there to stay.
