@@ -50,7 +50,6 @@ template <class Ledger> class charged_pages {
     // One attempt at a run of pages; null, with nothing changed, if the limit or the arena refuses. `move` is in
     // progress on success, else ended.
     template <class Move> std::byte* take(std::size_t pages, detail::memory_request& asked, Move&& move) noexcept {
-        arena_.trim_some();
         return charged(pages, asked, move, [&](auto& budget) { return arena_.take(pages, budget, asked); });
     }
     // The same for pages that get(budget) takes; it returns false or null where they are refused, or cost more.
@@ -58,6 +57,7 @@ template <class Ledger> class charged_pages {
     auto charged(std::size_t pages, detail::memory_request& asked, Move& move, Get get) noexcept
         -> decltype(get(std::declval<detail::page_budget&>())) {
         [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
+        arena_.trim_some();
         // Other threads wait for moves to end, and a charge may call listeners or wait for other requests. So a charge
         // is in a move only if the ledger calls no listeners.
         if constexpr (!calls_listeners) move.begin();

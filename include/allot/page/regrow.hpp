@@ -33,7 +33,6 @@ class regrow {
     // One attempt; false: nothing has changed. Requires: grows(). Pages: a charged_pages; `move`: as at its take().
     template <class Pages, class Move> bool take(Pages& pages, memory_request& asked, Move& move) noexcept {
         page_arena& arena = pages.arena();
-        arena.trim_some();
         const std::size_t more = pages_ - old_pages_;
         if (pages.charged(more, asked, move,
                           [&](auto& budget) { return arena.grow_up(old_first_, old_pages_, pages_, budget, asked); }))
