@@ -181,6 +181,25 @@ TEST_CASE("a limit bounds the resident memory of blocks", "[process][resident]")
     CHECK(growth([] { alone<allot::chunk_arena<counted>>(64_MiB); }) <= 64_MiB + 16_MiB);
 }
 
+TEST_CASE("the system fills no huge OS page that is not charged", "[process][resident]") {
+    constexpr std::size_t most = 242_MiB; // for each of ten: 8 huge OS pages beyond the first 16 MiB, and a page of the next
+    const std::size_t grown = growth([] {
+        account engine{name{"engine"}, limit{most}};
+        std::vector<std::unique_ptr<allot::row_manager<in_tree>>> all;
+        for (int i = 0; i != 10; ++i) all.push_back(std::make_unique<allot::row_manager<in_tree>>(engine));
+        std::vector<user<allot::row_manager<in_tree>>> users;
+        for (auto& rows : all) users.push_back({*rows});
+        for (bool more = true; more;) { // all grow alike
+            more = false;
+            for (auto& u : users)
+                for (int k = 0; k != 64; ++k) more = u.add(1000) || more;
+        }
+        for (auto& u : users)
+            while (u.drop()) continue;
+    });
+    CHECK(grown <= most + 16_MiB);
+}
+
 TEST_CASE("a thousand row managers below a limit have memory for it, and their books", "[process][resident]") {
     CHECK(growth([] { of_a_thousand<allot::row_manager<in_tree>>(64_MiB); }) <= 64_MiB + 16_MiB + 1000 * 160_KiB);
 }

@@ -13,6 +13,7 @@
 
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
+#include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/page/arena_memory.hpp>
 #include <allot/page/arena_range.hpp>
@@ -156,7 +157,9 @@ class arena_pages {
         return bytes;
     }
     void set_payer(page_payer& payer) noexcept {
-        if (commits_) payer_ = &payer;
+        if (!commits_) return;
+        payer_ = &payer;
+        system_.ask_by_unit();
     }
     bool has_payer() const noexcept { return payer_ != nullptr; }
     // The state of retain::idle; null: another rule.
@@ -248,12 +251,14 @@ class arena_pages {
                                                memory_request& asked, Find find) noexcept {
         for (bool in_vain = false;;) {
             run found;
+            huge_units whole;
             std::size_t beyond = 0;
             {
                 const lock_guard hold(lock_);
                 if (ALLOT_UNLIKELY(!limit_.admits(counted)))
                     return refuse(asked, charge_outcome::over_limit, counted), none;
                 found = find();
+                if (ALLOT_UNLIKELY(budget.clean != 0 && system_.asks_by_unit())) whole = units_of(found, budget);
                 if (budget.clean > budget.most) return none;
                 beyond = limit_.beyond(budget.clean);
                 if (ALLOT_LIKELY(found.first != none && beyond == 0)) {
@@ -267,9 +272,80 @@ class arena_pages {
             }
             if (beyond != 0 && trims_by_itself()) in_vain = trim_at_shortage(system_.bytes_of(beyond)) == 0;
             else if (found.first == none || beyond != 0) yield(); // pages that are being trimmed become free again
-            else return commit_or_put_back(found, counted, budget.clean, grows, asked) ? found.first : none;
+            else if (!commit_or_put_back(found, counted, budget.clean, grows, asked)) return none;
+            else return whole.asks ? (charge_units(found, whole, grows, budget), found.first) : found.first;
         }
     }
+    // ---- huge OS pages, where committed pages are charged: the system fills one for the first page that is touched in
+    // it. So a take that commits a page of a unit without committed pages commits all of it; the others are free and
+    // dirty then, and cost the next takes nothing. Where all cannot be charged, the unit gets no huge OS page.
+
+    // The units of a run: those at its ends of which it takes a part, and the whole ones between.
+    struct huge_units {
+        std::size_t first = 0, end = 0; // pages of all
+        bool low = false, high = false; // the first, the last one has other pages, all clean and free
+        bool asks = false;
+    };
+    // A unit that may be a huge OS page, and has no committed page.
+    bool is_clean_unit(std::size_t at) const noexcept {
+        const std::size_t unit = system_.unit();
+        return system_.may_be_huge(at) && bitmap_.are(at, unit, false) && clean_pages({at, unit}) == unit;
+    }
+    // Pages have returned: units of which others are committed get no huge OS page, else the system fills them again.
+    ALLOT_NOINLINE void leave_units(std::size_t first, std::size_t n) const noexcept {
+        const std::size_t unit = system_.unit(), low = align_down(first, unit), high = align_down(first + n - 1, unit);
+        for (std::size_t at = low; at <= high; at += high > low ? high - low : unit)
+            if (system_.may_be_huge(at) && !is_clean_unit(at)) system_.ask(at, at + unit, false);
+    }
+    // Requires lock_. Adds to `budget.wanted` what the units have beside the run.
+    huge_units units_of(const run& found, page_budget& budget) const noexcept {
+        const std::size_t unit = system_.unit(), end = found.first + found.pages;
+        huge_units of{align_down(found.first, unit), align_up(end, unit)};
+        std::size_t more = 0;
+        if (of.first + unit == of.end) {
+            of.low = found.pages != unit && is_clean_unit(of.first);
+            if (of.low) more = unit - found.pages;
+        } else {
+            of.low = of.first != found.first && is_clean_unit(of.first);
+            of.high = of.end != end && is_clean_unit(of.end - unit);
+            if (of.low) more += found.first - of.first;
+            if (of.high) more += of.end - end;
+        }
+        budget.wanted = max(budget.wanted, budget.clean + more);
+        of.asks = of.low || of.high || found.pages >= unit;
+        return of;
+    }
+    // After the commit of the run: commits what its units have beside it, if that is charged, and asks for huge OS pages
+    // where all is.
+    ALLOT_NOINLINE void charge_units(const run& got, const huge_units& of, bool grows, page_budget& budget) noexcept {
+        const std::size_t unit = system_.unit(), end = got.first + got.pages;
+        const bool is_one = of.first + unit == of.end;
+        const std::size_t left = of.low ? of.first : align_up(got.first, unit);
+        const std::size_t right = of.high || (is_one && of.low) ? of.end : align_down(end, unit);
+        std::size_t more = (left < got.first ? got.first - left : 0) + (right > end ? right - end : 0);
+        const bool all = more != 0 && budget.most >= budget.clean + more &&
+                         is_usable(left, max(right, end) - left, grows);
+        if (all) {
+            const lock_guard hold(lock_);
+            const std::size_t n = mark_clean_dirty(left, got.first) + mark_clean_dirty(end, right);
+            limit_.commit(n);
+            budget.clean += n;
+        }
+        const bool slow = grows && sys::host_takes_free_memory();
+        const std::size_t from = all ? left : align_up(got.first, unit), to = all ? right : align_down(end, unit);
+        if (!slow && system_.may_be_huge(from)) system_.ask(from, to, true);
+        if (all || more == 0) return;
+        if (of.low) system_.ask(of.first, of.first + unit, false);
+        if (of.high) system_.ask(of.end - unit, of.end, false);
+    }
+    // Requires lock_. Of pages that were clean and free: others may have taken some, and charged them.
+    std::size_t mark_clean_dirty(std::size_t first, std::size_t end) noexcept {
+        std::size_t n = 0;
+        for (std::size_t page = first; page < end; ++page)
+            if (!bitmap_.is_taken(page) && !is_dirty(page)) mark_dirty(page, 1), ++n;
+        return n;
+    }
+
     // A request that has a payer trims as a step of its ladder: refunds call listeners.
     bool trims_by_itself() const noexcept { return under_pressure_ && payer_ == nullptr; }
     bool is_in_trim() noexcept {
@@ -364,6 +440,7 @@ class arena_pages {
             if (commits_) limit_.uncommit(were_dirty);
             if (payer_ != nullptr && back != 0) payer_->refund(back, here);
             else here.free();
+            if (system_.asks_by_unit()) leave_units(here.first, n);
         }
         return true;
     }

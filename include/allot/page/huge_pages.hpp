@@ -49,6 +49,7 @@ template <huge_options Options> struct huge_pages {
             if (range.transparent_huge) {
                 range.page_kind = "transparent";
                 sys::advise_huge(range.begin, range.mapping); // one mapping, not two
+                range.advised = true;
             }
         }
         if (Options.dont_dump) sys::dont_dump(range.begin, range.mapping);

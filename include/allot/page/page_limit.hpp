@@ -51,6 +51,7 @@ class page_limit {
     void unconfirm(std::size_t pages) noexcept { confirmed_.fetch_sub(pages, std::memory_order_relaxed); }
     // Taken pages are free. The release orders their last use before the next take that the lower count admits.
     void put_back(std::size_t pages) noexcept { taken_.fetch_sub(pages, std::memory_order_release); }
+    void commit(std::size_t pages) noexcept { committed_.fetch_add(pages, std::memory_order_relaxed); }
     // Committed pages have returned to the system, or were not committed after all.
     void uncommit(std::size_t pages) noexcept {
         if (pages != 0) committed_.fetch_sub(pages, std::memory_order_relaxed);
