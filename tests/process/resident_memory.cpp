@@ -182,7 +182,8 @@ TEST_CASE("a limit bounds the resident memory of blocks", "[process][resident]")
 }
 
 TEST_CASE("the system fills no huge OS page that is not charged", "[process][resident]") {
-    constexpr std::size_t most = 242_MiB; // for each of ten: 8 huge OS pages beyond the first 16 MiB, and a page of the next
+    constexpr std::size_t most =
+        242_MiB; // for each of ten: 8 huge OS pages beyond the first 16 MiB, and a page of the next
     const std::size_t grown = growth([] {
         account engine{name{"engine"}, limit{most}};
         std::vector<std::unique_ptr<allot::row_manager<in_tree>>> all;

@@ -315,16 +315,16 @@ class arena_pages {
         of.asks = of.low || of.high || found.pages >= unit;
         return of;
     }
-    // After the commit of the run: commits what its units have beside it, if that is charged, and asks for huge OS pages
-    // where all is.
+    // After the commit of the run: commits what its units have beside it, if that is charged, and asks for huge OS
+    // pages where all is.
     ALLOT_NOINLINE void charge_units(const run& got, const huge_units& of, bool grows, page_budget& budget) noexcept {
         const std::size_t unit = system_.unit(), end = got.first + got.pages;
         const bool is_one = of.first + unit == of.end;
         const std::size_t left = of.low ? of.first : align_up(got.first, unit);
         const std::size_t right = of.high || (is_one && of.low) ? of.end : align_down(end, unit);
         std::size_t more = (left < got.first ? got.first - left : 0) + (right > end ? right - end : 0);
-        const bool all = more != 0 && budget.most >= budget.clean + more &&
-                         is_usable(left, max(right, end) - left, grows);
+        const bool all =
+            more != 0 && budget.most >= budget.clean + more && is_usable(left, max(right, end) - left, grows);
         if (all) {
             const lock_guard hold(lock_);
             const std::size_t n = mark_clean_dirty(left, got.first) + mark_clean_dirty(end, right);

@@ -80,7 +80,8 @@ class system_pages {
 
     // Huge OS pages are asked for by the unit from now on.
     void ask_by_unit() noexcept {
-        by_unit_ = huge_ && shift_ < log2_floor(huge_page) && is_aligned(reinterpret_cast<std::uintptr_t>(begin_), huge_page);
+        by_unit_ =
+            huge_ && shift_ < log2_floor(huge_page) && is_aligned(reinterpret_cast<std::uintptr_t>(begin_), huge_page);
     }
     bool asks_by_unit() const noexcept { return by_unit_; }
     // Pages of a unit. The units begin at multiples of it.
