@@ -29,8 +29,16 @@ MUST_HOLD = {  # name: in the short run
     "limit_resident_memory": False,
     "reclaim_missing_is_stale": True,
     "reclaim_hang": False, # it runs for 20 s
+    "reclaim_missing_beyond_limit": False,
+    "limit_of_a_pool": False,
+    "wait_behind_a_sweep": False,
+    "wait_bypasses": False,
+    "wait_starved": False,
+    "wait_starved_by_charge": False,
     "adapt_std_allocator_huge_sizes": False,
     "tasks_wait_for_work_not_begun": False,
+    "adapt_cuda_mr_never_waits": False,
+    "adapt_pool_resource_above": False,
 }
 MORE_SOURCES = {"rows_first_of_a_thread_without_memory": ["failing_memory.cpp"]}
 NO_CASES = {"failing_memory"}

@@ -2,6 +2,7 @@
 // simulated device, where a wait that is missing is a hazard.
 #include <allot/adapt/cuda_mr.hpp>
 
+#include <allot/core/retry_error.hpp>
 #include <allot/device/simulated.hpp>
 
 #include <cstdint>
@@ -67,6 +68,14 @@ struct simulated_memory {
         return real.allocate_async(bytes, of(s)).value_or(nullptr);
     }
     void deallocate(void* p, stream_type s) { (void)real.deallocate_async(p, of(s)); }
+};
+
+// Memory that may wait, and throws what its arbiter decides.
+struct judged_memory : simulated_memory {
+    void* allocate(std::size_t bytes, std::size_t align, stream_type s) {
+        if (bytes > 1024) throw allot::retry_out_of_memory{{}, allot::memory_kind::device};
+        return try_allocate(bytes, align, s);
+    }
 };
 
 static_assert(adapt::device_memory<host_memory> && adapt::synchronous_memory<host_memory>);
@@ -186,11 +195,32 @@ void on_simulated_device() {
     CHECK(sim.hazards() == 0 && sim.leaks() == 0);
 }
 
+template <class Work> bool rolled_back(Work&& work) {
+    try {
+        work();
+    } catch (const allot::retry_out_of_memory&) {
+        return true;
+    }
+    return false;
+}
+void verdicts_arrive() {
+    device::simulator sim{{.sink = device::hazard_sink::quiet()}};
+    judged_memory memory{{.real = device::simulated{sim}}};
+    adapt::cuda_mr<judged_memory> mr{memory, stream_number(1)};
+    CHECK(rolled_back([&] { (void)take(any_stream{mr}, 2048, 256); }));
+    CHECK(rolled_back([&] { (void)take(for_stream{mr}, stream_number(3), 2048, 256); }));
+    give(any_stream{mr}, take(any_stream{mr}, 64, 256), 64, 256);
+    for (const auto& [cuda, real] : memory.known)
+        (void)memory.real.synchronize(real), (void)memory.real.destroy_stream(real);
+    CHECK(sim.hazards() == 0 && sim.leaks() == 0);
+}
+
 } // namespace
 
 int main() {
     on_host_memory();
     on_simulated_device();
+    verdicts_arrive();
     std::printf("CCCL %d.%d.%d: %d wrong\n", CCCL_MAJOR_VERSION, CCCL_MINOR_VERSION, CCCL_PATCH_VERSION, wrong);
     return wrong == 0 ? 0 : 1;
 }

@@ -2,6 +2,7 @@
 // simulated device is ordinary memory there, and what is not freed is told.
 #include <allot/adapt/thrust_mr.hpp>
 
+#include <allot/core/retry_error.hpp>
 #include <allot/device/simulated.hpp>
 
 #include <cstdint>
@@ -111,6 +112,23 @@ bool full(simulated_memory& memory) {
     return false;
 }
 
+// Memory that may wait, and throws what its arbiter decides.
+struct judged_memory : simulated_memory {
+    void* allocate(std::size_t, std::size_t, stream_type) {
+        throw allot::retry_out_of_memory{{}, allot::memory_kind::device};
+    }
+};
+bool verdict_arrives(const device::simulated& real) {
+    judged_memory memory{{real}};
+    adapt::thrust_mr mr{memory};
+    try {
+        const thrust::device_vector<char, thrust::mr::allocator<char, decltype(mr)>> v(10, &mr);
+    } catch (const allot::retry_out_of_memory&) {
+        return true;
+    }
+    return false;
+}
+
 } // namespace
 
 int main() {
@@ -120,6 +138,7 @@ int main() {
     two_memories(memory);
     pools(memory);
     CHECK(full(memory));
+    CHECK(verdict_arrives(memory.real));
     CHECK(resource{memory}.do_allocate(0, 8).get() == nullptr && memory.blocks == 0); // null is no failure
     resource{memory}.do_deallocate(resource::pointer{}, 0, 8);
     CHECK(sim.hazards() == 0 && sim.leaks() == 0);

@@ -3,6 +3,7 @@
 #include <support/catch.hpp>
 
 #include <allot/account/account.hpp>
+#include <allot/core/units.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -12,6 +13,8 @@
 #include <new>
 #include <random>
 #include <vector>
+
+using namespace allot::literals;
 
 namespace {
 
@@ -155,6 +158,17 @@ class trace {
                                std::max(it.first_reserved, now) + others);
         if (others == 0) it.reserved = it.first_reserved;
     }
+    // What was used before, and is refunded, returns to the parent.
+    void settle_promises() {
+        for (int n = static_cast<int>(nodes_.size()) - 1; n >= 0; --n) { // children first
+            node& it = at(n);
+            if (!it.live() || it.promises.empty()) continue;
+            std::size_t promised = 0;
+            for (const promise& p : it.promises) promised += p.real.bytes();
+            it.reserved = promised == 0 ? it.first_reserved
+                                        : std::min(it.reserved, std::max(it.first_reserved, used(n)) + promised);
+        }
+    }
     void end_drained() {
         for (int n = static_cast<int>(nodes_.size()) - 1; n > 0; --n) { // children first
             node& it = at(n);
@@ -221,7 +235,7 @@ class trace {
             if (fits && bytes != 0 && it.parent != -1)
                 fits = outcome(it.parent, static_cast<std::ptrdiff_t>(was + bytes - std::max(it.reserved, before))) ==
                        charge_outcome::fits;
-            allot::account_reservation made = it.real->maybe_reserve(bytes);
+            allot::account_reservation made = it.real->reserve_for(bytes, 0_ms);
             if (static_cast<bool>(made) != fits) return false;
             if (!fits) break;
             it.promises.push_back({std::move(made), before});
@@ -248,7 +262,9 @@ class trace {
         }
         }
         peaks();
+        settle_promises();
         end_drained(); // a transfer may end its account, whose reservation it used
+        settle_promises();
         return good_;
     }
     bool agrees() {

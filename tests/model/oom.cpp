@@ -81,7 +81,57 @@ TEST_CASE("tasks that have limits of their own: a task at its limit decides amon
     CHECK(explore(p).wrong == "");
 }
 
+TEST_CASE("units that no task holds come back at any time or never, and each run ends", "[oom]") {
+    for (const auto& parts : {large_and_small, too_large, keeps_some, in_no_scope})
+        for (const unsigned outside : {1U, 2U}) {
+            program p = same(2, 1, 3 + outside, parts);
+            p.outside = outside;
+            CHECK(explore(p).wrong == ""); // for a bounded time
+            p.announced = true;
+            CHECK(explore(p).wrong == "");
+            p.rules.unknown_holders_wait = {};
+            CHECK(explore(p).wrong == ""); // as long as the token lives
+            p.announced = false;
+            CHECK(explore(p).wrong == ""); // not at all
+        }
+    program p = same(3, 1, 4, {{3, 0}});
+    p.outside = 1;
+    CHECK(explore(p).wrong == "");
+    p.kills = true;
+    CHECK(explore(p).wrong == "");
+    p.announced = true;
+    CHECK(explore(p).wrong == "");
+    p = same(2, 1, 4, large_and_small);
+    p.outside = 1, p.own_units = 2;
+    CHECK(explore(p).wrong == "");
+    p.rules.rolled_back_wakes = wakes::at_scope_end;
+    CHECK(explore(p).wrong == "");
+    p.rules.task_is_blocked = blocks::all;
+    CHECK(explore(p).wrong == "");
+}
+
 // The first task keeps one of three units; all tasks need three at once then (docs/oom.md).
+TEST_CASE("a request that is due is passed by no other, but where it waits for that one's task", "[oom]") {
+    const std::vector<part> large{{3, 0, true, false, true}}, small{{1, 0}, {1, 0}, {1, 0}}, nested{{2, 1}, {2, 0}},
+        nested_outside{{1, 1, false}, {1, 0, false}}, permits{{1, 1}, {1, 0, true, true}};
+    for (const auto& others : {small, nested, nested_outside, permits})
+        for (const bool knows : {true, false})
+            for (const unsigned passed : {0U, 1U, 2U}) {
+                program p = same(2, 1, 4, others);
+                p.tasks.push_back({large});
+                p.tasks[0].push_back(large); // behind its own task, too
+                p.most_passed = passed;
+                p.knows_memory = knows;
+                CHECK(explore(p).wrong == "");
+            }
+    program p = same(2, 1, 4, nested); // the circle alone: one has a unit and asks for one, the other for three
+    p.tasks[1] = {large};
+    p.most_passed = 0;
+    const findings f = explore(p);
+    CHECK(f.wrong == "");
+    CHECK(f.rollbacks == 0);
+}
+
 TEST_CASE("where the rules of the document and of the code differ", "[oom]") {
     program p = same(2, 1, 3, {{3, 0}});
     p.tasks[0][0] = {{1, 1}, {3, 0}};
@@ -148,6 +198,16 @@ TEST_CASE("three tasks with limits of their own", "[.][exhaustive]") {
             const findings f = explore(p);
             CHECK(f.wrong == "");
             std::printf("own limit %u: %zu states, %zu rollbacks, %zu splits\n", own, f.states, f.rollbacks, f.splits);
+        }
+}
+TEST_CASE("two tasks of two threads, beside units that no task holds", "[.][exhaustive]") {
+    for (const bool announced : {false, true})
+        for (const bool kills : {false, true}) {
+            program p = same(2, 2, 4, {{3, 0}});
+            p.outside = 1, p.announced = announced, p.kills = kills;
+            const findings f = explore(p);
+            CHECK(f.wrong == "");
+            std::printf("%zu states, %zu rollbacks, %zu splits\n", f.states, f.rollbacks, f.splits);
         }
 }
 TEST_CASE("two tasks of two threads with several parts", "[.][exhaustive]") {

@@ -1,8 +1,10 @@
 // Explores all runs of small programs over oom::machine: the value itself, no copy of its rules.
 //
-// Threads of some tasks take units of one limit, one at a time, in retry scopes; a scope that is rolled back frees what
-// it took. Each step of a thread may come between any two of others; requests that wait are woken in the order of their
-// begin. A cycle of states is a run that never ends.
+// Threads of some tasks take units of one limit, one at a time or all at once, in retry scopes; a scope that is rolled
+// back frees what it took. Each step of a thread may come between any two of others; requests that wait are woken in
+// the order of their begin, and the first one is passed by no more than `most_passed` others: then they go behind it,
+// as account_waiting.hpp says. A cycle of states is a run that never ends. Units that no task holds come back at any
+// time, or never where no token announces them; the time of a decision that is put off may be over at any time.
 #pragma once
 
 #include <allot/core/memory_kind.hpp>
@@ -29,13 +31,18 @@ struct part {
     unsigned keeps = 0;
     bool in_scope = true;
     bool permit = false; // it holds the only permit meanwhile, and waits for it first
+    bool whole = false;  // it takes its units at once
 };
 struct program {
     std::vector<std::vector<std::vector<part>>> tasks; // tasks, their threads, the parts of each
     unsigned units = 2;
     unsigned own_units = 255; // that a task may have at once
     allot::oom::rules rules{};
-    bool kills = false; // any task may be aborted at any time, once
+    bool kills = false;         // any task may be aborted at any time, once
+    unsigned most_passed = 255; // requests that pass the first one in line; 255: any number
+    bool knows_memory = true;   // the line knows what tasks hold
+    unsigned outside = 0;       // of the units: no task holds them
+    bool announced = false;     // a token does
 };
 
 // Of one run.
@@ -59,8 +66,8 @@ class explorer {
         colours_.try_emplace(key(s));
         while (!stack_.empty() && found_.wrong.empty()) {
             frame& top = stack_.back();
-            const unsigned choices = threads() + (program_.kills && !top.at.killed ? tasks() : 0);
-            if (top.next == choices) {
+            const unsigned killable = program_.kills && !top.at.killed ? tasks() : 0, returns = threads() + killable;
+            if (top.next == returns + (program_.outside != 0 ? 1 + threads() : 0)) {
                 if (top.moves == 0 && !is_over(top.at)) report(top.at, "no thread can go on");
                 colours_[key(top.at)] = {closed, top.most};
                 found_.most = {top.before.rollbacks + top.most.rollbacks, top.before.splits + top.most.splits};
@@ -71,8 +78,12 @@ class explorer {
             const unsigned who = top.next++;
             moment next = top.at;
             const decisions before{found_.rollbacks, found_.splits};
-            if (!(who < threads() ? move(next, who) : kill(next, who - threads()))) continue;
-            ++stack_.back().moves;
+            if (!(who < threads()  ? move(next, who)
+                  : who < returns  ? kill(next, who - threads())
+                  : who == returns ? give_back(next)
+                                   : wait_long(next, who - returns - 1)))
+                continue;
+            if (who != returns || program_.announced) ++stack_.back().moves; // else it may never come
             if (!found_.wrong.empty()) break;
             const decisions made{found_.rollbacks - before.rollbacks, found_.splits - before.splits};
             const auto [it, fresh] = colours_.try_emplace(key(next));
@@ -98,8 +109,11 @@ class explorer {
         bool alone_of_own = false;                                      // the same beside the threads of its task
         bool failed_alone = false; // such an attempt was refused, and there was no progress since
         bool failed_of_own = false;
-        bool own = false;       // its task's own limit refused last, so others are those of its task
-        std::uint8_t place = 0; // among those that wait; 0: none
+        bool own = false;        // its task's own limit refused last, so others are those of its task
+        std::uint8_t place = 0;  // among those that wait; 0: none
+        std::uint8_t passed = 0; // while it was the first
+        bool held_back = false;  // it fits, and goes behind the first
+        bool passes = false;     // the first, though that is due
     };
     struct moment {
         machine all;
@@ -107,6 +121,8 @@ class explorer {
         std::uint8_t free = 0;
         std::uint8_t holder = none; // of the permit
         bool killed = false;
+        std::uint8_t outside = 0;
+        bool waited = false; // for these units, as long as a decision may be put off
     };
     struct frame {
         moment at;
@@ -145,8 +161,14 @@ class explorer {
         return t;
     }
     moment first() const {
-        moment s{machine(program_.rules), std::vector<worker>(threads()), static_cast<std::uint8_t>(program_.units),
-                 none, false};
+        moment s{machine(program_.rules),
+                 std::vector<worker>(threads()),
+                 static_cast<std::uint8_t>(program_.units - program_.outside),
+                 none,
+                 false,
+                 static_cast<std::uint8_t>(program_.outside)};
+        if (program_.announced)
+            s.all.apply({.what = event::held_outside, .bytes = program_.outside}, [](const change&) {});
         s.all.add_resource();
         for (unsigned t = 0; t != tasks(); ++t) {
             const task_id id = s.all.add_task({0, t});
@@ -170,14 +192,22 @@ class explorer {
                  {static_cast<unsigned>(w.at), unsigned{w.part}, unsigned{w.got}, unsigned{w.kept}, unsigned{w.pieces},
                   unsigned{w.done},
                   unsigned{w.alone} | unsigned{w.failed_alone} << 1 | unsigned{w.own} << 2 |
-                      unsigned{w.alone_of_own} << 3 | unsigned{w.failed_of_own} << 4,
-                  unsigned{w.place}, static_cast<unsigned>(t.state), unsigned{t.used}, unsigned{t.alone},
-                  unsigned{t.refused} | unsigned{t.own} << 1, unsigned{t.bypasses}, s.all.attempts_alone(i)})
+                      unsigned{w.alone_of_own} << 3 | unsigned{w.failed_of_own} << 4 | unsigned{w.held_back} << 5 |
+                      unsigned{w.passes} << 6 | unsigned{t.held_back} << 7,
+                  unsigned{w.passed}, unsigned{w.place}, static_cast<unsigned>(t.state), unsigned{t.used},
+                  unsigned{t.alone},
+                  unsigned{t.refused} | unsigned{t.own} << 1 | unsigned{t.passes} << 2 | unsigned{t.delayed} << 3,
+                  unsigned{t.bypasses}, s.all.attempts_alone(i), static_cast<unsigned>(t.unknown),
+                  static_cast<unsigned>(t.free)})
                 k += static_cast<char>(v);
         }
         k += static_cast<char>(s.free);
         k += static_cast<char>(s.holder);
         k += static_cast<char>(s.killed);
+        k += static_cast<char>(s.outside);
+        k += static_cast<char>(s.waited);
+        k += static_cast<char>(s.all.delay_now());
+        k += static_cast<char>(s.all.outside_of(memory_kind::host).stays);
         return k;
     }
     void report(const moment& s, std::string_view what) {
@@ -201,7 +231,15 @@ class explorer {
     auto sink(moment& s) {
         return [this, &s](const change& c) {
             worker& w = s.workers[c.thread];
-            if (c.by == event::may_fit || c.by == event::tries_alone || c.by == event::woken) return;
+            if (c.by == event::may_fit || c.by == event::tries_alone || c.by == event::woken || c.by == event::let_pass)
+                return;
+            if (c.by == event::rolled_back || c.by == event::split || c.by == event::refused)
+                for (unsigned o = 0; o != threads(); ++o)
+                    if (s.all[o].used && s.all[o].state == thread_state::blocked && s.all[o].held_back && !w.own)
+                        report(s, "a decision against one while another could pass");
+            if ((c.by == event::split || c.by == event::refused || c.by == event::rolled_back) && !w.own &&
+                s.outside != 0 && (program_.announced || (program_.rules.unknown_holders_wait.ms != 0 && !s.waited)))
+                report(s, "a decision that was not put off");
             if (c.by == event::split) {
                 ++found_.splits;
                 if (!(w.own ? w.failed_of_own : w.failed_alone))
@@ -252,20 +290,70 @@ class explorer {
             note_progress(s), s.all.freed(allot::memory_kind::host, s.free, sink(s));
         wake(s);
     }
-    // As wait_list::wake(): each that fits, in the order of their begin.
+    // As wait_queue::choose(): each that fits, in the order of their begin; behind one that is due none.
     void wake(moment& s) {
         unsigned promised = 0;
         for (unsigned place = 1; place <= threads(); ++place)
+            for (unsigned o = 0; o != threads(); ++o) {
+                worker& w = s.workers[o];
+                if (w.place != place || s.all[o].state != thread_state::blocked || promised + asks(w, o) > s.free ||
+                    is_at_own_limit(s, o) || (!w.passes && is_behind(s, o)))
+                    continue;
+                promised += asks(w, o);
+                s.all.step(o, event::may_fit, sink(s));
+            }
+    }
+    // The first in line, if it is due; else `none`.
+    unsigned due(const moment& s) const {
+        for (unsigned o = 0; o != threads(); ++o)
+            if (s.workers[o].place == 1 && s.workers[o].passed >= program_.most_passed) return o;
+        return none;
+    }
+    bool is_behind(const moment& s, unsigned who) const {
+        const unsigned d = due(s);
+        return d != none && d != who;
+    }
+    // As waits_for_those_behind().
+    bool waits_for_those_behind(const moment& s, unsigned d, unsigned also) const {
+        unsigned stuck = 0;
+        for (unsigned t = 0; t != tasks(); ++t) {
+            bool waits = task_of(d) == t || (also != none && task_of(also) == t);
             for (unsigned o = 0; o != threads(); ++o)
-                if (s.workers[o].place == place && s.all[o].state == thread_state::blocked && promised < s.free &&
-                    !is_at_own_limit(s, o)) {
-                    ++promised;
-                    s.all.step(o, event::may_fit, sink(s));
-                }
+                waits = waits || (task_of(o) == t && s.workers[o].at == phase::sleeps);
+            if (waits) stuck += had_by(s, t);
+        }
+        return stuck + asks(s.workers[d], d) > program_.units;
+    }
+    bool goes_behind(const moment& s, unsigned who) const {
+        const unsigned d = due(s);
+        if (s.workers[who].passes || d == none || d == who) return false;
+        return !program_.knows_memory || !waits_for_those_behind(s, d, who);
+    }
+    // As let_pass_behind(): one has gone to sleep.
+    void let_pass(moment& s) const {
+        const unsigned d = due(s);
+        if (d == none || s.workers[d].at != phase::sleeps || !program_.knows_memory ||
+            !waits_for_those_behind(s, d, none))
+            return;
+        for (unsigned place = 2; place <= threads(); ++place)
+            for (unsigned o = 0; o != threads(); ++o)
+                if (worker& w = s.workers[o]; w.place == place && w.held_back && w.at == phase::sleeps)
+                    return void(w.passes = true);
+    }
+    // A request was granted before the first in line.
+    void note_passed(moment& s, unsigned who) {
+        for (unsigned o = 0; o != threads(); ++o) {
+            worker& w = s.workers[o];
+            if (o == who || w.place != 1 || program_.most_passed == 255) continue;
+            if (w.passed < program_.most_passed) ++w.passed;
+            else if (!s.workers[who].passes && (!program_.knows_memory || !waits_for_those_behind(s, o, who)))
+                report(s, "a request passes one that is due");
+        }
     }
     void leave_line(moment& s, unsigned who) {
         const unsigned place = s.workers[who].place;
-        s.workers[who].place = 0;
+        s.workers[who].place = s.workers[who].passed = 0;
+        s.workers[who].held_back = s.workers[who].passes = false;
         for (worker& w : s.workers)
             if (w.place > place && place != 0) --w.place;
     }
@@ -321,6 +409,7 @@ class explorer {
             if (s.all[who].refused) return s.all.step(who, event::thrown, sink(s)), end(s, who);
             if (w.at == phase::rolled_back) begin_attempt(s, who);
             w.at = w.at == phase::rolled_back ? phase::runs : phase::requests;
+            w.passes = w.passes || s.all[who].passes;
             if (w.at == phase::requests) s.all.announce(who, allot::memory_kind::host, 1, sink(s));
             return;
         case thread_state::bufn_throw:
@@ -353,7 +442,7 @@ class explorer {
         case phase::runs:
             if (parts(who)[w.part].permit && s.holder != who) return request_permit(s, who);
             if (w.got == needs(w, who)) return finish_piece(s, who), true;
-            if (may_take(s, who)) return take(s, who), true;
+            if (may_take(s, who) && !goes_behind(s, who)) return note_passed(s, who), take(s, who), true;
             if (s.all[who].state == thread_state::remove_throw) return go_on(s, who), true;
             s.all.announce(who, allot::memory_kind::host, 1, sink(s));
             w.at = phase::requests;
@@ -365,7 +454,8 @@ class explorer {
             return request_permit(s, who);
         case phase::requests:
             if (s.all[who].state == thread_state::remove_throw) return go_on(s, who), true;
-            if (may_take(s, who)) {
+            if (may_take(s, who) && !goes_behind(s, who)) {
+                note_passed(s, who);
                 take(s, who);
                 leave_line(s, who);
                 s.all.step(who, event::granted, sink(s));
@@ -374,13 +464,19 @@ class explorer {
                 return true;
             }
             w.own = is_at_own_limit(s, who);
-            if (all_others_are_back(s, who, w.own)) {
+            w.held_back = may_take(s, who);
+            w.passes = false;
+            if (!w.held_back && all_others_are_back(s, who, w.own)) {
                 if (w.own) w.failed_of_own = w.failed_of_own || w.alone_of_own;
                 else w.failed_alone = w.failed_alone || w.alone;
             }
             enter_line(s, who);
             w.at = phase::sleeps;
-            s.all.fail(who, w.own, sink(s));
+            if (program_.most_passed != 255) let_pass(s), wake(s);
+            s.all.fail(
+                who,
+                static_cast<std::uint8_t>((w.own ? failed_by_own_limit : 0) | (w.held_back ? failed_held_back : 0)),
+                sink(s), w.own || w.held_back ? 0 : s.outside, w.own ? 0 : s.free);
             if (s.all[who].state != thread_state::blocked) go_on(s, who);
             return true;
         case phase::sleeps:
@@ -418,10 +514,15 @@ class explorer {
         return units;
     }
     bool is_at_own_limit(const moment& s, unsigned who) const { return had_by(s, task_of(who)) >= program_.own_units; }
-    bool may_take(const moment& s, unsigned who) const { return s.free != 0 && !is_at_own_limit(s, who); }
+    unsigned asks(const worker& w, unsigned who) const { return parts(who)[w.part].whole ? needs(w, who) - w.got : 1; }
+    bool may_take(const moment& s, unsigned who) const {
+        return s.free >= asks(s.workers[who], who) && !is_at_own_limit(s, who);
+    }
     // Attempts of others that began alone are alone no more.
     void take(moment& s, unsigned who) const {
-        --s.free, ++s.workers[who].got;
+        const unsigned units = asks(s.workers[who], who);
+        s.free = static_cast<std::uint8_t>(s.free - units);
+        s.workers[who].got = static_cast<std::uint8_t>(s.workers[who].got + units);
         if (had_by(s, task_of(who)) > program_.own_units) std::abort();
         for (unsigned o = 0; o != threads(); ++o)
             if (o != who) {
@@ -435,6 +536,25 @@ class explorer {
                 s.workers[o].at != phase::waits && s.all[o].state != thread_state::bufn)
                 return false;
         return true;
+    }
+    // Who holds units without a task returns them.
+    bool give_back(moment& s) {
+        if (s.outside == 0) return false;
+        s.free = static_cast<std::uint8_t>(s.free + s.outside);
+        s.outside = 0;
+        for (unsigned o = 0; o != threads(); ++o)
+            if (s.all[o].state == thread_state::alloc) s.all.step(o, event::freed, sink(s));
+        if (program_.rules.rolled_back_wakes == wakes::at_free)
+            note_progress(s), s.all.freed(memory_kind::host, s.free, sink(s));
+        wake(s);
+        if (program_.announced) s.all.apply({.what = event::returned, .bytes = program_.outside}, sink(s));
+        return true;
+    }
+    // The thread has kept the time of a decision that is put off.
+    bool wait_long(moment& s, unsigned who) {
+        if (!s.all[who].delayed) return false;
+        s.waited = s.waited || s.all.is_deadlocked();
+        return s.all.waited_long(who, sink(s));
     }
     bool kill(moment& s, unsigned task) {
         bool any = false;

@@ -60,10 +60,18 @@ struct task_plan {
     misdeed wrong = misdeed::none;
     std::size_t keeps = 0; // bytes, to its end
 };
+// Who holds memory without a task, again and again.
+struct outsider_plan {
+    bool on_device = false, announced = false;
+    std::size_t bytes = 0;
+    unsigned times = 1;
+    std::uint64_t longest_ms = 1;
+};
 struct plan {
     std::uint64_t seed = 0;
     std::size_t limit = 0; // of the host's memory, and of the device's
     std::vector<task_plan> tasks;
+    std::vector<outsider_plan> outsiders;
     unsigned pool_threads = 0, shuffle_threads = 0, permits = 1;
     unsigned kills = 0;
     std::uint8_t killed_in = 0; // the thread's state
@@ -146,6 +154,12 @@ inline plan make_plan(std::uint64_t seed, bool plain = false) {
             if (pattern == sizes::many_tiny) w.parts = d.between(2, 6), w.pieces = 2;
             if (plain && bytes > p.limit / 8 * 7) bytes = p.limit / 8 * 7;
             w.bytes = bytes > least_part ? bytes : least_part;
+        }
+    if (!plain && d.one_in(3))
+        for (std::size_t i = d.between(1, 3); i != 0; --i) {
+            p.outsiders.push_back({d.one_in(3), d.one_in(2), d.between(1, p.limit / 2),
+                                   static_cast<unsigned>(d.between(1, 8)), d.between(1, 300)});
+            if (!p.outsiders.back().announced) p.all_finish = false; // it may come back too late
         }
     return p;
 }

@@ -10,6 +10,7 @@
 #include <allot/device/simulated.hpp>
 #include <allot/device_allocator.hpp>
 #include <allot/oom/event_log.hpp>
+#include <allot/oom/held_outside.hpp>
 #include <allot/oom/retry.hpp>
 #include <allot/oom/scoped_wait.hpp>
 #include <allot/row_manager.hpp>
@@ -68,6 +69,7 @@ class situation {
                 stage_.add([this, &w, t] { t == 0 ? first_thread(*w) : other_thread(*w, t); });
         for (unsigned i = 0; i != plan_.pool_threads + plan_.shuffle_threads; ++i)
             stage_.add([this, i] { pool_thread(i >= plan_.pool_threads); });
+        for (const outsider_plan& o : plan_.outsiders) stage_.add([this, &o] { outsider(o); });
         stage_.play();
         check();
         out_.steps = stage_.steps();
@@ -406,6 +408,18 @@ class situation {
                 }
             }
             if (mine.size() == 1) finish(*mine[0]);
+        }
+    }
+    void outsider(const outsider_plan& o) {
+        account& by = o.on_device ? gpu_engine_ : engine_;
+        for (unsigned i = 0; i != o.times && tasks_left_ != 0; ++i) {
+            stage_.point();
+            std::optional<oom::held_outside> token;
+            if (o.announced) token.emplace(by, o.bytes);
+            if (!by.try_charge(o.bytes)) continue;
+            stage_.sleep(&o, stage_.now() + stage_.dice().between(1, o.longest_ms) * 1'000'000);
+            by.refund(o.bytes);
+            if (stage_.dice().one_in(2)) stage_.point();
         }
     }
     void finish(job& j) {

@@ -75,7 +75,7 @@ TEMPLATE_TEST_CASE("a pool at rest serves its sibling, and charges beside it", "
 
     fill();
     {
-        const allot::account_reservation promised = leaf.maybe_reserve(40_MiB);
+        const allot::account_reservation promised = leaf.reserve_for(40_MiB, 0_ms);
         CHECK(promised);
     }
     fill();

@@ -141,21 +141,17 @@ class account {
         return detail::move_or_climb(from.node_, to.node_, bytes);
     }
 
-    /// Reserves bytes of the parent: until the result ends, the account can charge as many bytes more without asking
-    /// its parent. They are added to what is reserved already, or to what is used, if that is more.
+    /// Reserves bytes of the parent beyond what is used and reserved now: until the result ends, the account can charge
+    /// as many bytes more, again and again, without asking its parent. Bytes that were used before and are refunded
+    /// return to the parent. Waits patiently (docs/reclaim.md); `0_ms`: not at all.
     /// Returns: a false reservation, whose status says why, if refused; nothing has changed then. Reserved bytes count
     /// as used in the status.
-    account_reservation maybe_reserve(std::size_t bytes) noexcept {
-        account_reservation made{node_, bytes};
-        made.status_ = detail::reserve_more(node_, made);
-        if (!made.status_) {
-            detail::memory_request asked{bytes};
-            asked.why = made.status_;
-            detail::charge_again(
-                node_, asked, [&] { return (asked.why = made.status_ = detail::reserve_more(node_, made)).charged(); });
-        }
-        if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
-        return made;
+    account_reservation reserve_for(std::size_t bytes, const wait_limit& wait) noexcept {
+        return reserve({node_, bytes, detail::reserves::to_come}, wait);
+    }
+    /// The same for a floor: the account counts at least so many bytes at its parent, used or not. Floors add up.
+    account_reservation reserve_floor_for(std::size_t bytes, const wait_limit& wait) noexcept {
+        return reserve({node_, bytes, detail::reserves::floor}, wait);
     }
 
     // ---- limits and statistics ------------------------------------------------------------------------------
@@ -165,10 +161,15 @@ class account {
     void set_grace(std::size_t bytes) noexcept {
         const locked scope(node_);
         node_.totals().set_grace(bytes);
+        scope.tree.looks_at_all = true;
     }
     std::size_t limit() const noexcept { return node_.totals().limit(); }
-    /// What the limit bounds: own charges, and the subtree charges of the children. In bytes.
-    std::size_t used() const noexcept { return detail::used(node_); }
+    /// What the limit bounds: own charges, and the subtree charges of the children; with bytes that are kept for a
+    /// request that waits and is due (docs/reclaim.md). In bytes.
+    std::size_t used() const noexcept {
+        const locked scope(node_, detail::leave_drained);
+        return node_.used() + detail::kept(node_);
+    }
     std::size_t peak() const noexcept {
         const locked scope(node_, detail::leave_drained);
         return node_.peak();
@@ -335,9 +336,14 @@ class account {
         : node_(*this, parent != nullptr ? &parent->node_ : nullptr, requested) {
         detail::open(node_, parent != nullptr ? &parent->node_ : nullptr, requested);
     }
+    account_reservation reserve(account_reservation made, const wait_limit& wait) noexcept {
+        detail::reserve(node_, made, made.status_, wait);
+        if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
+        return made;
+    }
     // On a thread that the arbiter knows it waits; else it raises.
     ALLOT_COLD charge_status charge_or_raise(std::size_t bytes) {
-        const charge_status s = detail::charge_or_wait(node_, bytes, {.judged = true});
+        const charge_status s = detail::charge_or_wait(node_, bytes, detail::judged_on_its_thread);
         if (s.charged()) return s;
         raise_verdict(s);
         detail::raise_refused(*this, s);

@@ -34,12 +34,6 @@ namespace detail {
 
 // ---- charge ------------------------------------------------------------------------------------------------------
 
-// How far a charge goes: no wait, unless `wait` is given, or `judged` and the root's arbiter knows the thread.
-struct charge_wait {
-    const wait_limit* wait = nullptr;
-    bool judged = false;
-};
-
 inline void log_event(account_node& a, const char* what, std::size_t bytes) noexcept {
     account_log* const to = a.log();
     if (ALLOT_UNLIKELY(to != nullptr)) to->record(what, bytes, used(a));
@@ -50,9 +44,14 @@ inline void charged_beyond(account_node& a, const tree_node::limit_check& found)
     a.tree().was_exceeded.store(true, std::memory_order_relaxed);
     a.tree().close_credits_where_exceeded(a);
 }
+// A request that would fit goes behind the one that is due. Requires the lock.
+ALLOT_COLD inline charge_status status_behind(const waiter& due, std::size_t bytes) noexcept {
+    return account_node::of(*due.in).refused(charge_outcome::held_back, bytes);
+}
 // One attempt; it takes the lock. Each check and its grant share one hold; retry() may release it between two rounds. A
 // charge beyond a limit, forced or in grace, is made, and its status says so.
-inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mode how) noexcept {
+inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mode how,
+                                   const charge_wait& most = never_waits) noexcept {
     const locked_tree scope(a);
     charge_request request{scope.tree, how};
     const bool held = how == charge_mode::held;
@@ -74,16 +73,18 @@ inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mo
         tree_node::limit_check found = tree_node::check_levels(&a, need); // else the request alone
         if (request.retry(found)) continue;
         if (!found.charged()) return account_node::status_of(found, bytes);
+        if (ALLOT_UNLIKELY(scope.tree.has_waiters()) && how != charge_mode::forced)
+            if (const waiter* const due = goes_behind(a, need, most)) return status_behind(*due, bytes);
         if (!a.grant(w, need, bytes, held, opens)) continue;
         if (ALLOT_LIKELY(found.fitted())) return {};
         charged_beyond(a, found);
         return account_node::status_of(found, bytes);
     }
 }
-// `is_due`: no request that waits must be granted first.
 ALLOT_COLD inline charge_status charge_refused(account_node& a, std::size_t bytes, const charge_status& why,
-                                               const charge_wait& most, bool is_due) noexcept {
+                                               const charge_wait& most) noexcept {
     const bool at_limit = why.outcome == charge_outcome::over_limit;
+    if (most.elsewhere && why.outcome == charge_outcome::held_back) return why;
     if (most.wait == nullptr && !most.judged &&
         (!at_limit || refuser_in(why)->tree().reclaimers.empty())) { // nobody can help
         if (at_limit) count_refused(*refuser_in(why));
@@ -91,18 +92,14 @@ ALLOT_COLD inline charge_status charge_refused(account_node& a, std::size_t byte
     }
     memory_request asked{bytes};
     asked.why = why;
-    asked.wait = most.wait;
-    asked.judged = most.judged;
-    charge_again(
-        a, asked, [&] { return (asked.why = charge_locked(a, bytes, charge_mode::checked)).charged(); }, is_due);
+    if (!most.elsewhere) asked.wait = most.wait, asked.judged = most.judged;
+    charge_again(a, asked, [&] { return (asked.why = charge_locked(a, bytes, charge_mode::checked, most)).charged(); });
     return asked.why;
 }
 ALLOT_ALWAYS_INLINE charge_status charge_or_climb(account_node& a, std::size_t bytes, charge_mode how,
                                                   const charge_wait& most) noexcept {
-    const bool is_due = most.wait == nullptr || !waiting_request::is_due_before(a);
-    charge_status s = is_due ? charge_locked(a, bytes, how)
-                             : a.status(charge_outcome::over_limit, bytes, used(a), a.totals().limit());
-    if (ALLOT_UNLIKELY(!s.charged()) && how == charge_mode::checked) s = charge_refused(a, bytes, s, most, is_due);
+    charge_status s = charge_locked(a, bytes, how, most);
+    if (ALLOT_UNLIKELY(!s.charged()) && how == charge_mode::checked) s = charge_refused(a, bytes, s, most);
     log_event(a, s.charged() ? "charge" : "refused charge", bytes);
     return s;
 }
@@ -112,22 +109,28 @@ ALLOT_NOINLINE inline charge_status charge_watched(account_node& a, std::size_t 
     if (how != charge_mode::forced && a.tree().has_injectors() && a.tree().judged.by->injects(a.face, bytes)) {
         const account_node& root = a.root();
         const charge_status s = root.status(charge_outcome::injected, bytes, used(root), root.totals().limit());
-        return how == charge_mode::checked ? charge_refused(a, bytes, s, most, true) : s;
+        return how == charge_mode::checked ? charge_refused(a, bytes, s, most) : s;
     }
     const charge_status s = charge_or_climb(a, bytes, how, most);
     notify(a, [&](account_listener& l) { s.charged() ? l.after(a.face, bytes, s) : l.refused(a.face, s); });
     return s;
 }
 // A charge that the account's own credit does not cover.
-inline charge_status charge_slow(account_node& a, std::size_t bytes, charge_mode how) noexcept {
-    if (ALLOT_UNLIKELY(a.tree().observers.are_watching())) return charge_watched(a, bytes, how, {});
-    return charge_or_climb(a, bytes, how, {});
+inline charge_status charge_slow(account_node& a, std::size_t bytes, charge_mode how,
+                                 const charge_wait& most = never_waits) noexcept {
+    if (ALLOT_UNLIKELY(a.tree().observers.are_watching())) return charge_watched(a, bytes, how, most);
+    return charge_or_climb(a, bytes, how, most);
 }
 // The same, which may wait.
 ALLOT_NOINLINE inline charge_status charge_or_wait(account_node& a, std::size_t bytes,
                                                    const charge_wait& most) noexcept {
     if (ALLOT_UNLIKELY(a.tree().observers.are_watching())) return charge_watched(a, bytes, charge_mode::checked, most);
     return charge_or_climb(a, bytes, charge_mode::checked, most);
+}
+// As account::try_charge(), for a request that may wait elsewhere: it may go behind one that is due.
+ALLOT_ALWAYS_INLINE charge_status try_charge(account_node& a, std::size_t bytes, const charge_wait& most) noexcept {
+    if (ALLOT_LIKELY(a.credit().take(bytes))) return {};
+    return charge_slow(a, bytes, charge_mode::checked, most);
 }
 inline bool fits(account_node& a, std::size_t bytes) noexcept {
     const locked_tree scope(a);
@@ -148,7 +151,7 @@ ALLOT_NOINLINE inline bool defer_refund(account_node& a, std::size_t bytes) noex
     if (done) {
         a.tree().lock.add_deferred(a);
         full_fence();
-        if (ALLOT_UNLIKELY(!a.tree().waiters.empty())) {
+        if (ALLOT_UNLIKELY(a.tree().has_waiters())) {
             a.tree().lock.lock();
             const locked_tree settles(a, adopt_lock, bytes, leave_drained);
         }
@@ -195,8 +198,9 @@ inline void confirm(account_node& a, std::size_t bytes) noexcept {
 }
 inline void cancel(account_node& a, std::size_t bytes) noexcept {
     const auto now = [&] {
-        const locked_tree scope(a);
+        locked_tree scope(a);
         a.cancel(bytes);
+        scope.look_from(a);
         end_if_drained(a);
     };
     return_and_notify(a, "cancel", bytes, now, [] {});
@@ -204,40 +208,68 @@ inline void cancel(account_node& a, std::size_t bytes) noexcept {
 
 // ---- reservation and limit ---------------------------------------------------------------------------------------
 
-inline charge_status reserve_more(account_node& a, account_reservation& made) noexcept {
+inline charge_status reserve_once(account_node& a, account_reservation& made, const charge_wait& most) noexcept {
     const std::size_t bytes = made.bytes_;
-    const locked_tree scope(a);
+    locked_tree scope(a);
     charge_request request{scope.tree, charge_mode::checked};
+    const level_totals& totals = a.totals();
     for (;;) {
         scope.tree.recall_credit(a); // the credit of leaves below counts in used()
         if (ALLOT_UNLIKELY(!a.is_open())) return refused_closed(a, bytes);
-        made.used_before_ = a.used();
-        const std::size_t limit = a.totals().limit(), now = max(made.used_before_, a.totals().reserved());
-        if (bytes > max_charged - now || now + bytes > limit)
-            return a.status(charge_outcome::over_limit, bytes, now, limit);
-        tree_node::limit_check found =
-            tree_node::check_levels(a.parent(), max(now + bytes, a.totals().total()) - a.totals().subtree_charge());
+        const bool to_come = made.kind_ == reserves::to_come;
+        const std::size_t used = a.used(), all = max(used, totals.reserved()), now = to_come ? all : totals.floor();
+        if (bytes > max_charged - all || now + bytes > totals.limit())
+            return a.status(charge_outcome::over_limit, bytes, now, totals.limit());
+        const std::size_t then = to_come ? now + bytes : totals.reserved_with_floor(now + bytes, used),
+                          need = max(then, used) - totals.subtree_charge();
+        tree_node::limit_check found = tree_node::check_levels(a.parent(), need);
         found.without_grace();
         if (request.retry(found)) continue;
         if (!found.charged()) return account_node::status_of(found, bytes);
-        a.reserve(now + bytes);
-        a.promised += bytes;
+        if (ALLOT_UNLIKELY(scope.tree.has_waiters()) && a.above() != nullptr)
+            if (const waiter* const due = goes_behind(*a.above(), need, most)) return status_behind(*due, bytes);
+        made.used_before_ = used;
+        to_come ? a.totals().add_to_come(bytes) : a.totals().add_floor(bytes);
+        a.reserve(totals.reserved_at_most(then));
         a.life.counts().add_locked(open_counts::users, 1);
+        scope.tree.reservations += to_come;
+        scope.tree.acts_at_unlock = scope.tree.looks_at_all = true; // for requests that the reservation covers
         return {};
     }
 }
-// The part that was charged since the reservation began stays reserved for others: they promise bytes beyond it.
+// Waits patiently.
+inline void reserve(account_node& a, account_reservation& made, charge_status& status,
+                    const wait_limit& wait) noexcept {
+    const wait_limit most = patient(wait);
+    const charge_wait goes{.wait = &most};
+    memory_request asked{made.bytes()};
+    const auto again = [&] { return (asked.why = status = reserve_once(a, made, goes)).charged(); };
+    if (again()) return;
+    if (wait.most.ms != 0) asked.wait = &most;
+    charge_again(a, asked, again);
+    status = asked.why;
+}
+// The part of bytes to come that was charged since the reservation began stays reserved for others: they promise bytes
+// beyond it.
 inline void end_reservation(account_node& a, const account_reservation& gone) noexcept {
     const locked_tree scope(a); // its destructor may end the account
-    a.promised -= gone.bytes_;
-    if (a.promised == 0) {
-        a.release_reservation();
-    } else if (!a.life.is_closed()) {
+    const bool to_come = gone.kind_ == reserves::to_come;
+    scope.tree.looks_at_all = true;
+    scope.tree.reservations -= to_come;
+    if (!a.life.is_closed()) {
         scope.tree.recall_credit(a);
+        const level_totals& totals = a.totals();
         const std::size_t used = a.used(), charged = max(used, gone.used_before_) - gone.used_before_,
-                          stays = min(gone.bytes_, charged),
-                          most = max(used, a.totals().reserved_at_start()) + a.promised;
-        a.reserve(min(a.totals().reserved() - gone.bytes_ + stays, most));
+                          unused = gone.bytes_ - min(gone.bytes_, charged);
+        std::size_t reserved = totals.reserved();
+        if (to_come) {
+            a.totals().add_to_come(0 - gone.bytes_);
+            reserved = max(reserved - min(reserved, unused), totals.floor());
+        } else {
+            reserved = totals.reserved_with_floor(totals.floor() - gone.bytes_, used);
+            a.totals().add_floor(0 - gone.bytes_);
+        }
+        a.reserve(totals.reserved_at_most(reserved));
     }
     a.life.counts().add_locked(open_counts::users, -1);
     end_if_drained(a);

@@ -13,10 +13,9 @@
 #include <allot/core/text.hpp>
 #include <allot/core/units.hpp>
 #include <allot/reclaim/user_call.hpp>
+#include <allot/reclaim/wait_limit.hpp>
 #include <allot/sync/lock_guard.hpp>
-#include <allot/sync/pause.hpp>
-#include <allot/sys/clock.hpp>
-#include <allot/sys/thread.hpp>
+#include <allot/sys/parking.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -76,9 +75,11 @@ inline charge_status why_closed(const account_node& a, std::size_t bytes) noexce
 inline bool is_drained(const account_node& a) noexcept {
     return a.used() == 0 && !a.has_children() && a.items.empty() && a.life.counts().none();
 }
-// Queues a drained account, to be ended after the unlock. Requires the lock.
+// Wakes who waits for a drained account, or queues it, to be ended after the unlock. Requires the lock.
 inline void end_if_drained(account_node& a) noexcept {
-    if (!a.life.ends_by_itself() || !is_drained(a)) return;
+    if (!a.life.is_closing() || !is_drained(a)) return;
+    if (a.life.is_drain_awaited()) a.tree().wake_watches();
+    if (!a.life.ends_by_itself()) return;
     a.life.queue_before(a.tree().drained);
     a.tree().drained = &a;
     a.tree().acts_at_unlock = true;
@@ -106,9 +107,7 @@ inline account_node* unpin(account_node& a) noexcept {
     return std::exchange(scope.tree.drained, nullptr);
 }
 // For those without the lock, and for calls of listeners about the account; not for a call that this thread is inside.
-inline void wait_for_refunds(const account_node& a) noexcept {
-    a.life.wait_for_refunds(user_call::is_about(&a) ? 1 : 0);
-}
+inline void wait_for_refunds(account_node& a) noexcept { a.life.wait_for_refunds(user_call::is_about(&a) ? 1 : 0); }
 
 // ---- close -------------------------------------------------------------------------------------------------------
 
@@ -136,11 +135,13 @@ inline bool write_leaks(const account_node& a, text_writer& out) noexcept {
 // Requires the mutex and the lock.
 inline bool leave_tree(account_node& a) noexcept {
     if (!a.life.close()) return false;
+    if (a.life.is_drain_awaited()) a.tree().wake_watches();
     set_closed_by(a, a);
     a.take_back(true, false);
     account_node* const above = a.above();
     if (above == nullptr) return true;
     a.detach();
+    a.tree().looks_at_all = true; // what it held is free above
     end_if_drained(*above);
     return true;
 }
@@ -209,24 +210,28 @@ inline void remove(account_node& a, account_item& item) noexcept {
     }
     end_drained(drained); // takes the mutex; may destroy this account
 }
-// Refuses charges, waits at most this long for the last refund, then closes. False: something was reported.
+// Refuses charges, sleeps at most this long until the last refund, then closes. False: something was reported.
 inline bool close_after(account_node& a, time_span most) noexcept {
+    const std::uint64_t end = wait_limit{most}.deadline();
+    sys::parking spot;
+    closing_watch watch{spot};
     {
         const locked_tree scope(a);
         if (a.life.is_open()) begin_closing(a);
+        a.life.await_drain(1);
+        scope.tree.watches.add(watch);
     }
     wait_for_refunds(a);
-    const std::uint64_t now = sys::fine_clock::now(), longest = (UINT64_MAX - now) / 1'000'000;
-    const std::uint64_t end = now + (most.ms < longest ? most.ms : longest) * 1'000'000;
-    bool drained = false;
-    for (unsigned turn = 0;; ++turn) {
+    bool drained = false, is_over = false;
+    for (;;) {
         {
             const locked_tree scope(a);
             drained = is_drained(a);
+            is_over = is_over || drained || a.life.is_closed();
+            if (is_over) a.life.await_drain(-1), scope.tree.watches.remove(watch);
         }
-        if (drained || sys::fine_clock::now() >= end) break;
-        if (turn < 64) yield();
-        else sys::sleep_thread(turn < 256 ? 50'000 : 1'000'000);
+        if (is_over) break;
+        is_over = spot.wait_until(end) == 0;
     }
     return close(a) && drained;
 }

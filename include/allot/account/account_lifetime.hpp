@@ -6,12 +6,11 @@
 // Charges are refused from the moment that this account or one above begins to close; `closed_by` is that account.
 // Invariants: once wait_for_refunds() has returned on an account that is closing, no refund is between enter_refund()
 // and leave_refund(). named_below() is the number of other accounts whose closed_by() is this account, so it lives.
-// Cost: 72 bytes. Threads: see each function.
+// Cost: 72 bytes; a thread that waits for refunds sleeps. Threads: see each function.
 #pragma once
 
 #include <allot/account/open_counts.hpp>
 #include <allot/config.hpp>
-#include <allot/sync/pause.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -49,10 +48,16 @@ class account_lifetime {
         refunding_.fetch_add(1, std::memory_order_seq_cst);
         return state_.load(std::memory_order_seq_cst) == state::open;
     }
-    void leave_refund() noexcept { refunding_.fetch_sub(1, std::memory_order_release); }
+    void leave_refund() noexcept {
+        std::atomic<std::uint32_t>* const at = &refunding_;
+        if (static_cast<std::int32_t>(at->fetch_sub(1, std::memory_order_release) - 1) < 0) at->notify_all();
+    }
     // Call without the lock: those refunds may wait for it. `own`: what this thread is inside of.
-    void wait_for_refunds(std::uint32_t own) const noexcept {
-        while (refunding_.load(std::memory_order_seq_cst) > own) yield();
+    void wait_for_refunds(std::uint32_t own) noexcept {
+        if (refunding_.load(std::memory_order_seq_cst) <= own) return;
+        std::uint32_t now = refunding_.fetch_or(awaited, std::memory_order_seq_cst) | awaited; // and stays so
+        for (; now > (awaited | own); now = refunding_.load(std::memory_order_seq_cst))
+            refunding_.wait(now, std::memory_order_seq_cst);
     }
 
     // ---- Requires the tree's lock ----------------------------------------------------------------------------
@@ -64,10 +69,12 @@ class account_lifetime {
     // False: it was closed before.
     bool close() noexcept { return state_.exchange(state::closed, std::memory_order_seq_cst) != state::closed; }
     void call_at_end(call ended, void* context) noexcept { last_call_ = {ended, context}; }
-    // Whether the account ends by itself once it is drained, and is not queued for that yet.
-    bool ends_by_itself() const noexcept {
-        return state_.load(std::memory_order_relaxed) == state::closing && last_call_.ended != nullptr && !queued_;
-    }
+    bool is_closing() const noexcept { return state_.load(std::memory_order_relaxed) == state::closing; }
+    // Whether the account ends by itself once it is drained, and is not queued for that yet. Requires: it is closing.
+    bool ends_by_itself() const noexcept { return last_call_.ended != nullptr && !queued_; }
+    // Threads that sleep until it is drained.
+    void await_drain(int by) noexcept { drain_awaited_ = static_cast<std::uint16_t>(drain_awaited_ + by); }
+    bool is_drain_awaited() const noexcept { return drain_awaited_ != 0; }
     last_call at_end() const noexcept { return last_call_; }
     void set_closed_by(account_node& by) noexcept { closed_by_.store(&by, std::memory_order_relaxed); }
     void name_below(std::uint32_t by) noexcept { named_below_.fetch_add(by, std::memory_order_release); }
@@ -80,8 +87,11 @@ class account_lifetime {
   private:
     enum class state : std::uint8_t { open, closing, closed };
 
+    static constexpr std::uint32_t awaited = std::uint32_t{1} << 31; // in refunding_: a thread sleeps, or has
+
     std::atomic<state> state_{state::open};
     bool queued_ = false;
+    std::uint16_t drain_awaited_ = 0;
     std::atomic<std::uint32_t> refunding_{0};
     open_counts counts_;
     last_call last_call_;

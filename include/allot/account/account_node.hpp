@@ -44,7 +44,7 @@ struct alignas(64) account_node final : tree_node {
     account_node* above() const noexcept { return static_cast<account_node*>(parent()); }
     bool may_take_credit() const noexcept {
         return credit().has_step() && is_open() && log() == nullptr && tree().peak_copy == nullptr &&
-               tree().waiters.empty() && !tree().has_injectors() && may_hold_credit();
+               !tree().has_injectors() && may_hold_credit();
     }
 
     // A status that names this account as what refused.
@@ -66,7 +66,6 @@ struct alignas(64) account_node final : tree_node {
     charge_status refusal;
     leak_sink leaks;
     account& face;
-    std::size_t promised = 0;                 // by reservations; requires the lock
     alignas(64) account_tree own_tree{*this}; // of a root
 };
 
@@ -74,34 +73,46 @@ struct alignas(64) account_node final : tree_node {
 account_node& node_of(account& a) noexcept;
 const account_node& node_of(const account& a) noexcept;
 
-// Ends what a hold of the lock has begun, and unlocks: wakes requests, ends drained accounts. account_waiting.hpp
-void act_and_unlock(const account_node& by, bool ends, std::size_t refunds) noexcept;
-
 // For locked_tree, where the caller may hold the tree's mutex: the next holder ends the accounts that have drained.
 inline constexpr bool leave_drained = false;
+
+// Ends what a hold of the lock has begun, and unlocks: wakes requests, ends drained accounts. `looks`: requests may fit
+// that `at`, or a level above, refused; `slept`: one that goes to sleep. account_waiting.hpp
+void act_and_unlock(const account_node& at, bool ends, std::size_t refunds, bool looks, waiter* slept) noexcept;
 
 // Holds the tree's lock. Accounts that drained meanwhile are ended after the unlock. Requests that wait are woken if
 // they may fit now.
 class locked_tree {
   public:
-    explicit locked_tree(const account_node& a, bool ends = true) noexcept : tree(a.tree()), by_(a), ends_(ends) {
+    explicit locked_tree(const account_node& a, bool ends = true) noexcept : tree(a.tree()), at_(&a), ends_(ends) {
         tree.lock.lock();
     }
     locked_tree(const account_node& a, adopt_lock_t, std::size_t refunds, bool ends = true) noexcept
-        : tree(a.tree()), by_(a), ends_(ends), refunds_(refunds) {}
+        : tree(a.tree()), at_(&a), ends_(ends), refunds_(refunds) {}
     locked_tree(const locked_tree&) = delete;
     locked_tree& operator=(const locked_tree&) = delete;
     ALLOT_ALWAYS_INLINE ~locked_tree() {
-        if (ALLOT_UNLIKELY(tree.acts_at_unlock)) act_and_unlock(by_, ends_, refunds_);
+        if (ALLOT_UNLIKELY(tree.acts_at_unlock)) act_and_unlock(*at_, ends_, refunds_, looks_, slept_);
         else tree.lock.unlock();
+    }
+    // Requests may fit that this node, or one above, refused.
+    void look_from(const tree_node& at) noexcept {
+        at_ = &account_node::of(at);
+        looks_ = true;
+    }
+    void sleeps(waiter& w) noexcept {
+        look_from(*w.by);
+        slept_ = &w;
     }
 
     account_tree& tree;
 
   private:
-    const account_node& by_;
+    const account_node* at_;
     const bool ends_ = true;
     const std::size_t refunds_ = 0;
+    bool looks_ = false;
+    waiter* slept_ = nullptr;
 };
 
 } // namespace detail

@@ -6,6 +6,7 @@
 #include <allot/account/account_node.hpp>
 #include <allot/account/account_peak.hpp>
 #include <allot/account/open_counts.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/sync/lock_guard.hpp>
 
 #include <cstddef>
@@ -17,12 +18,20 @@ inline std::size_t used(const account_node& a) noexcept {
     const locked_tree scope(a, leave_drained);
     return a.used();
 }
+// Bytes that are free, and kept for a request that is due: others that may wait go behind it. Requires the lock.
+inline std::size_t kept(const account_node& a) noexcept {
+    const waiter* const first = a.waits().first(false);
+    return first == nullptr || !first->is_due() || first->trying ? 0 : min(first->needs(), a.totals().room());
+}
 // Requires the lock.
 inline account_stats stats_locked(const account_node& a) noexcept {
     account_stats f = a.stats();
+    f.used += kept(a);
     f.buffers = a.life.counts().now(open_counts::buffers);
     f.buffer_reservations = a.life.counts().now(open_counts::buffer_reservations);
-    f.waiting = a.tree().waiters.sleeping_below(a);
+    f.passed = a.waits().empty() ? 0 : a.waits().first()->passed;
+    for (const waiter* w = a.tree().waits.all.first(); w != nullptr; w = a.tree().waits.all.after(*w))
+        f.waiting += !w->trying && w->by->is_below(a);
     return f;
 }
 template <class Visit> void each_item(const account_node& a, Visit visit) {

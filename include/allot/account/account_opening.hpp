@@ -12,7 +12,6 @@
 #include <allot/account/memory_request.hpp>
 #include <allot/reclaim/user_call.hpp>
 #include <allot/sync/lock_guard.hpp>
-#include <allot/sync/pause.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -41,11 +40,9 @@ enum class opening : std::uint8_t {
     wait, // held bytes prevent it, and the thread that holds them may need the mutex
     ask,  // what refused the reservation, `refusal`, may have idle memory below it
 };
-// Attaches the account and charges its reservation, or closes it.
+// Attaches the account and charges its reservation, or closes it. Requires the mutex and the lock.
 inline opening try_open_below(account_node& a, account_node& parent, std::size_t reserved, bool asked) noexcept {
-    const lock_guard whole(a.shape());
-    const locked_tree scope(a, leave_drained);
-    charge_request request{scope.tree, charge_mode::checked};
+    charge_request request{a.tree(), charge_mode::checked};
     for (;;) {
         const tree_node::limit_check found = check_parent(a, parent, reserved);
         if (found.fitted()) break;
@@ -63,6 +60,26 @@ inline opening try_open_below(account_node& a, account_node& parent, std::size_t
     a.attach(reserved);
     return opening::done;
 }
+// The same without them, and sleeps while only held bytes prevent it: then it has changed nothing, and wakes nobody.
+inline opening open_or_ask(account_node& a, account_node& parent, std::size_t reserved, bool asked) noexcept {
+    account_tree& tree = a.tree();
+    for (bool slept = false;;) {
+        std::uint32_t begun = 0;
+        {
+            const lock_guard whole(tree.shape);
+            tree.lock.lock();
+            if (slept) tree.end_sleep();
+            if (const opening now = try_open_below(a, parent, reserved, asked); now != opening::wait) {
+                const locked_tree scope(a, adopt_lock, 0, leave_drained);
+                return now;
+            }
+            begun = tree.begin_sleep();
+            tree.lock.unlock();
+        }
+        tree.sleep(begun);
+        slept = true;
+    }
+}
 // Opens the account below its parent, or as a root (null); closes it if that is refused.
 inline void open(account_node& a, account_node* parent, const account_arguments& requested) noexcept {
     a.own_tree.judged = requested.judged;
@@ -71,15 +88,12 @@ inline void open(account_node& a, account_node* parent, const account_arguments&
         return refuse_to_open(a, a.status(charge_outcome::misused, requested.step, 0, credit_step::max_bytes));
     if (parent == nullptr) return;
     for (bool asked = false;;) {
-        const opening now = try_open_below(a, *parent, requested.reservation, asked);
-        if (now == opening::done) break;
-        if (now == opening::wait) yield();
-        if (now != opening::ask) continue;
+        if (open_or_ask(a, *parent, requested.reservation, asked) == opening::done) break;
         asked = true;
         memory_request more{requested.reservation};
         more.why = a.refusal;
         const auto again = [&] {
-            const bool done = try_open_below(a, *parent, requested.reservation, false) == opening::done;
+            const bool done = open_or_ask(a, *parent, requested.reservation, false) == opening::done;
             more.why = a.refusal;
             return done;
         };

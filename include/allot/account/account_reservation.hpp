@@ -1,18 +1,25 @@
-// A reservation of an account, made while it is in use: bytes of the parent that the account has for sure until the
-// reservation ends.
+// A reservation of an account: bytes of the parent that the account has for sure until the reservation ends.
 //
-//     if (const allot::account_reservation sure = sort.maybe_reserve(64_MiB)) merge();   // charges of 64 MiB fit
-//     else spill();
+//     if (const allot::account_reservation sure = sort.reserve_for(64_MiB, 1_s)) merge();  // 64 MiB more fit, again
+//     and again else spill(); const allot::account_reservation least = query.reserve_floor_for(64_MiB, 1_s);       //
+//     64 MiB in all, used or not
 //
-// Invariant: while several are held, they add up; the last one that ends leaves the reservation of the constructor.
-// Cost: 64 bytes; the tree's lock when it begins and ends. Threads: one at a time; the account's charges by any.
-// Source: Velox's maybeReserve, 2022, whose release() returns the reservations of all callers.
+//   bytes to come   beyond what is used: a charge takes them, a refund fills them again; what was used before and is
+//                   refunded returns to the parent
+//   a floor         what the account counts at its parent at least
+//
+// Invariant: while several are held, they add up. Cost: 64 bytes; the tree's lock when it begins and ends, and at each
+// refund while bytes to come are reserved; the account and those below keep no credit then. Threads: one at a time; the
+// account's charges by any.
+// Source: Velox's maybeReserve, 2022, whose release() returns the reservations of all callers, and which keeps bytes
+// that were used before.
 #pragma once
 
 #include <allot/account/account_status.hpp>
 #include <allot/config.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
@@ -22,11 +29,14 @@ class account_reservation;
 namespace detail {
 struct account_node;
 // account_charge.hpp
-inline charge_status reserve_more(account_node& a, account_reservation& made) noexcept;
+enum class reserves : std::uint8_t { to_come, floor };
+struct charge_wait;
+inline charge_status reserve_once(account_node& a, account_reservation& made, const charge_wait& most) noexcept;
 void end_reservation(account_node& a, const account_reservation& gone) noexcept;
 } // namespace detail
 
-/// What account::maybe_reserve returns; true if the bytes are reserved. It returns them when it is destroyed.
+/// What account::reserve_for() and reserve_floor_for() return; true if the bytes are reserved. It returns them when it
+/// is destroyed.
 /// Requires: the account outlives it. It delays the end of a closing account, as an open buffer does.
 class [[nodiscard]] account_reservation {
   public:
@@ -56,19 +66,23 @@ class [[nodiscard]] account_reservation {
         std::swap(by_, other.by_);
         std::swap(bytes_, other.bytes_);
         std::swap(used_before_, other.used_before_);
+        std::swap(kind_, other.kind_);
         std::swap(status_, other.status_);
     }
 
   private:
     friend class account;
-    friend charge_status detail::reserve_more(detail::account_node& a, account_reservation& made) noexcept;
+    friend charge_status detail::reserve_once(detail::account_node& a, account_reservation& made,
+                                              const detail::charge_wait& most) noexcept;
     friend void detail::end_reservation(detail::account_node& a, const account_reservation& gone) noexcept;
-    account_reservation(detail::account_node& by, std::size_t bytes) noexcept : by_(&by), bytes_(bytes) {}
+    account_reservation(detail::account_node& by, std::size_t bytes, detail::reserves kind) noexcept
+        : by_(&by), bytes_(bytes), kind_(kind) {}
 
     detail::account_node* by_ = nullptr;
     std::size_t bytes_ = 0;
     std::size_t used_before_ = 0; // by the account, when the reservation began
     charge_status status_;
+    detail::reserves kind_ = detail::reserves::to_come;
 };
 
 } // namespace allot::inline ALLOT_ABI

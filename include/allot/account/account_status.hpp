@@ -42,13 +42,14 @@ struct account_stats {
     std::size_t peak = 0;           // the largest `used` of requests that succeeded
     std::size_t limit = 0;
     std::size_t grace = 0;
-    std::size_t reservation = 0; // the constructor's, and what maybe_reserve() added
+    std::size_t reservation = 0; // floors, and bytes to come beyond what was used (account_reservation.hpp)
     std::size_t committed = 0;   // of its own items, as they report: promised by the system
     std::size_t resident = 0;    // of its own items, as they report: in memory now
     unsigned depth = 0;          // 0: the root
     std::uint32_t children = 0;
     std::uint32_t buffers = 0, buffer_reservations = 0; // open in this account
     std::uint32_t waiting = 0;                          // requests of it and below that sleep until memory is free
+    std::uint32_t passed = 0;                           // granted before the first of those that wait at this level
     std::uint64_t refused = 0;                          // requests refused at this account's limit
     std::uint64_t beyond = 0;                           // charges beyond this account's limit, in grace or forced
 };

@@ -3,9 +3,9 @@
 // Each function does one thing and keeps its place, so that the request is made in between: what is freed is measured
 // by the next attempt, never summed up. Each reclaimer gets what is missing now.
 //   idle memory   each object at and below the level once; again while something was freed
-//   reclaimers    one sweep of a tree at a time: lowest cost first, the same cost in turn; again while something was
-//                 freed; last the critical pass. Threads that fail together cause one sweep: the others wait for it,
-//                 and try again. A thread that is inside a call of a user's code never waits for a sweep.
+//   reclaimers    one sweep of a level at a time: lowest cost first, the same cost in turn; again while something was
+//                 freed; last the critical pass. Threads that fail together cause one sweep: the others wait for it, as
+//                 long as they may, and try again. A thread that is inside a call of a user's code never waits for one.
 //   wait          account_waiting.hpp
 // Invariant: `at_` is what refused the last attempt, and may ever grant it; null: a step here cannot help.
 // Cost: 400 bytes of stack, after a refusal. Threads: the request's own.
@@ -14,11 +14,13 @@
 
 #include <allot/account/account_node.hpp>
 #include <allot/account/account_waiting.hpp>
+#include <allot/account/judge.hpp>
 #include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/account/reclaimers.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/reclaim/cost_cap.hpp>
+#include <allot/reclaim/user_call.hpp>
 #include <allot/sys/thread_context.hpp>
 
 #include <cstddef>
@@ -46,19 +48,19 @@ class account_steps {
     account_steps& operator=(const account_steps&) = delete;
     ~account_steps() { end_sweep(); }
 
-    // It charges this account alone, and counts where it is refused. Unless it is due, another request must be granted
-    // first: then it begins with its wait.
-    void counts_refusals(bool is_due) noexcept { counts_ = true, takes_steps_below_ = attempt_made_ = is_due; }
+    // It charges this account alone, and counts where it is refused.
+    void counts_refusals() noexcept { counts_ = true; }
     // Its attempts take the steps below the wait by themselves.
     void waits_only() noexcept { takes_steps_below_ = takes_them_after_a_wait_ = false; }
 
-    // Of an arena that refuses only during a sweep: else the product asks the arena's own tenants (page_steps.hpp).
+    // Of what is no account only during a sweep: else the product asks the arena's own tenants (page_steps.hpp).
     climbed ask_tenants(const memory_request& asked) noexcept {
-        while (takes_steps_below_ && follow_refuser(asked, sweeps_ != nullptr)) {
+        while (takes_steps_below_ && follow_refuser(asked, sweeps_)) {
             if (!idle_) begin(idle_, idle_pass_);
-            reclaimer* const it = idle_->next([&](const reclaimer& r) { return wanted(r, asked, reclaimer::idle); });
+            const shortage s = shortage_of(asked);
+            reclaimer* const it = idle_->next([&](const reclaimer& r) { return wanted(r, s, reclaimer::idle); });
             if (it != nullptr) {
-                if (call(*it, asked, idle_pass_)) return climbed::served;
+                if (call(*it, s, idle_pass_)) return climbed::served;
             } else if (!begins_again(idle_, idle_pass_)) {
                 break;
             }
@@ -68,17 +70,25 @@ class account_steps {
     climbed call_reclaimers(memory_request& asked) noexcept {
         credit_called(asked);
         if (!may_sweep(asked)) return end_sweep(), climbed::moved_on;
-        if (sweeps_ == nullptr) {
-            bool waited = false;
-            if (!at_->tree().reclaimers.begin_sweep(waited)) return climbed::moved_on;
-            sweeps_ = &at_->tree();
-            if (waited) return climbed::served; // another thread's sweep, which may have freed enough
+        if (!sweeps_) {
+            reclaimers& all = at_->tree().reclaimers;
+            const reclaimers::beginning how = all.begin_sweep(sweep_, *at_, at_->shape());
+            sweeps_ = how == reclaimers::beginning::begun;
+            if (how == reclaimers::beginning::other_runs && !user_call::is_inside_any() &&
+                all.wait_for_sweep(*at_, at_->shape(), waits_.end_of(asked), cancelled_by(asked.wait)))
+                return climbed::served; // it may have freed enough
+            if (!sweeps_) return climbed::moved_on;
         }
-        while (follow_refuser(asked, true)) {
+        while (!waits_.is_over(asked)) {
             if (!costly_) begin(costly_, costly_pass_);
-            called_ = costly_->next([&](const reclaimer& r) { return wanted(r, asked, most_cost_); });
+            const shortage s = shortage_of(asked);
+            called_ = costly_->next([&](const reclaimer& r) { return wanted(r, s, most_cost_); });
             if (called_ != nullptr) {
-                if (call(*called_, asked, costly_pass_)) return climbed::served;
+                const bool some = call(*called_, s, costly_pass_);
+                at_->tree().reclaimers.end_call(*called_, at_->shape());
+                if (some) return climbed::served;
+            } else if (waits_for_call(asked)) {
+                return climbed::served;
             } else if (!begins_again(costly_, costly_pass_) || critical_) {
                 if (std::exchange(critical_, true)) break; // else one pass more, the last
             }
@@ -89,8 +99,7 @@ class account_steps {
     climbed wait(memory_request& asked) noexcept {
         end_sweep();
         levels_ = 0;
-        if (counts_ && std::exchange(attempt_made_, true) && asked.why.outcome == charge_outcome::over_limit)
-            count_refused(*refuser_in(asked.why));
+        if (counts_ && asked.why.outcome == charge_outcome::over_limit) count_refused(*refuser_in(asked.why));
         takes_steps_below_ = takes_them_after_a_wait_;
         return waits_.wait(by_, asked);
     }
@@ -115,9 +124,9 @@ class account_steps {
     using walk = std::optional<reclaimers::walk>;
 
     // Begins at what refused now, if that is another level than before. False: memory of accounts cannot help.
-    // `with_arena`: also where an arena refuses, by that of the whole tree.
-    // A request takes these steps at no more than 16 levels before it waits or is refused: two levels whose memory
-    // others take again could refuse it in turn for ever.
+    // `with_arena`: also where no account refuses, by that of the whole tree: its accounts may hold pages of that
+    // arena, blocks of that pool, or memory of that device. A request takes these steps at no more than 16 levels
+    // before it waits or is refused: two levels whose memory others take again could refuse it in turn for ever.
     bool follow_refuser(const memory_request& asked, bool with_arena) noexcept {
         const account_node* const now = helped_by(asked.why, with_arena);
         if (now != at_) {
@@ -131,26 +140,42 @@ class account_steps {
     }
     // The level whose tenants and reclaimers may help; null: none.
     const account_node* helped_by(const charge_status& why, bool with_arena) const noexcept {
-        if (why.outcome != charge_outcome::over_limit) return nullptr;
-        if (why.by == refuser::arena) return with_arena && why.requested <= why.limit ? &by_.root() : nullptr;
-        if (why.by != refuser::account || refuser_in(why)->tree().reclaimers.empty()) return nullptr;
+        if (!waiting_request::may_be_granted_later(why)) return nullptr;
+        if (why.by != refuser::account) {
+            const bool helps = with_arena || why.outcome == charge_outcome::no_memory;
+            return helps && why.requested <= why.limit && !by_.tree().reclaimers.empty() ? &by_.root() : nullptr;
+        }
+        if (refuser_in(why)->tree().reclaimers.empty()) return nullptr;
         const account_node& at = *refuser_in(why);
         const locked_tree scope(at, leave_drained);
         return at.can_ever_fit(why.requested) ? &at : nullptr;
     }
     // Under the mutex of the tree's shape.
-    walk_step wanted(const reclaimer& r, const memory_request& asked, std::uint32_t most) const noexcept {
+    walk_step wanted(const reclaimer& r, const shortage& s, std::uint32_t most) noexcept {
         const bool idle = most == reclaimer::idle;
         if (r.cost() > most) return walk_step::end;
         const bool is_asked =
             (r.cost() == reclaimer::idle) == idle && &r != own_ && node_of(reclaimers::home_of(r)).is_below(*at_);
-        return is_asked && r.helps(shortage_of(asked)) ? walk_step::call : walk_step::skip;
+        if (!is_asked || !r.helps(s)) return walk_step::skip;
+        if (!idle && !reclaimers::begin_call(r)) return called_elsewhere_ = &r, walk_step::skip;
+        return walk_step::call;
     }
     shortage shortage_of(const memory_request& asked) const noexcept {
+        judged_thread* const mine = judged_thread_of(by_);
         return {.why = asked.why,
                 .most_cost = most_cost_,
                 .critical = critical_,
-                .waits = of_this_thread.trying != nullptr};
+                .waits = of_this_thread.trying != nullptr,
+                .requester = &by_.face,
+                .task = mine != nullptr ? mine->task() : oom::no_id};
+    }
+    // Another sweep calls a reclaimer that may help: the call has ended now. False: there is none, or it is not waited
+    // for.
+    bool waits_for_call(const memory_request& asked) noexcept {
+        const reclaimer* const it = std::exchange(called_elsewhere_, nullptr);
+        if (it == nullptr || user_call::is_inside_any() || ++calls_waited_for_ > most_in_vain) return false;
+        costly_.reset();
+        return at_->tree().reclaimers.wait_for_call(*it, at_->shape(), waits_.end_of(asked), cancelled_by(asked.wait));
     }
     void begin(walk& w, pass& p) const noexcept {
         w.emplace(at_->tree().reclaimers, at_->shape());
@@ -163,9 +188,9 @@ class account_steps {
         return p.freed && (used(*at_) < p.used_before || ++p.in_vain < most_in_vain);
     }
     // Whether it freed something. What idle memory returns after a costlier call counts for that call.
-    bool call(reclaimer& it, const memory_request& asked, pass& p) const noexcept {
+    bool call(reclaimer& it, const shortage& s, pass& p) const noexcept {
         const std::size_t before = used(*at_);
-        const bool some = reclaimers::call(it, shortage_of(asked));
+        const bool some = reclaimers::call(it, s);
         const std::size_t after = used(*at_);
         if (after < before) reclaimers::credit(called_ != nullptr ? *called_ : it, before - after);
         p.freed = p.freed || some || after < before;
@@ -181,7 +206,9 @@ class account_steps {
         called_ = nullptr;
         costly_pass_ = {};
         critical_ = false;
-        if (account_tree* const swept = std::exchange(sweeps_, nullptr)) swept->reclaimers.end_sweep();
+        called_elsewhere_ = nullptr;
+        calls_waited_for_ = 0;
+        if (std::exchange(sweeps_, false)) at_->tree().reclaimers.end_sweep(sweep_, at_->shape());
     }
 
     const account_node& by_;
@@ -195,9 +222,11 @@ class account_steps {
     bool critical_ = false;
     bool takes_steps_below_ = true; // those below the wait, now; after each wait:
     bool takes_them_after_a_wait_ = true;
-    bool counts_ = false;      // refusals, at the account that refused last
-    bool attempt_made_ = true; // since the last wait; unless a request that is due came first
-    account_tree* sweeps_ = nullptr;
+    bool counts_ = false; // refusals, at the account that refused last
+    bool sweeps_ = false; // at `at_`
+    reclaimers::sweep sweep_;
+    const reclaimer* called_elsewhere_ = nullptr; // one that may help, by another sweep
+    unsigned calls_waited_for_ = 0;
     wait_step waits_;
 };
 
@@ -208,12 +237,11 @@ template <class Attempt> bool request_again(const account_node& by, memory_reque
     account_steps level{by, reclaimer::any};
     return climb(asked, none, level, attempt);
 }
-// The same for a charge: counts its refusals. Unless it `is_due`, another request must be granted first.
-template <class Attempt>
-void charge_again(const account_node& by, memory_request& asked, Attempt attempt, bool is_due = true) noexcept {
+// The same for a charge: counts its refusals.
+template <class Attempt> void charge_again(const account_node& by, memory_request& asked, Attempt attempt) noexcept {
     no_own_steps none;
     account_steps level{by, reclaimer::any};
-    level.counts_refusals(is_due);
+    level.counts_refusals();
     static_cast<void>(climb(asked, none, level, attempt));
 }
 // The same for a request whose attempts climb by themselves: it only waits between them.

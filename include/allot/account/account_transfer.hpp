@@ -22,7 +22,7 @@ inline bool stays_below_closed(const account_node& from, const account_node& to)
            (from.life.closed_by() == &closed || (!closed.life.is_closed() && from.is_below(closed)));
 }
 inline charge_status move_locked(account_node& from, account_node& to, std::size_t bytes, charge_mode how) noexcept {
-    const locked_tree scope(from);
+    locked_tree scope(from);
     charge_request request{scope.tree, how};
     for (;;) {
         if (!to.is_open() && !stays_below_closed(from, to)) return refused_closed(to, bytes);
@@ -40,6 +40,7 @@ inline charge_status move_locked(account_node& from, account_node& to, std::size
         const auto by = static_cast<std::ptrdiff_t>(bytes);
         const tree_node::change less = from.move_own(-by, top), more = to.move_own(by, top);
         tree_node::climb(&top, {less.all + more.all, less.confirmed + more.confirmed});
+        scope.look_from(from);
         if (!found.fitted()) charged_beyond(to, found);
         end_if_drained(from);
         return account_node::status_of(found, bytes);

@@ -13,7 +13,7 @@
 #include <allot/account/tenant.hpp>
 #include <allot/account/tree_lock.hpp>
 #include <allot/account/tree_node.hpp>
-#include <allot/account/wait_list.hpp>
+#include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
 #include <allot/sys/mutex.hpp>
@@ -29,7 +29,8 @@ class account_peak;
 
 namespace detail {
 
-// A request that waits in another tree, and ends when its account is closed.
+// A request that waits in another tree, and ends when its account is closed; a close that waits for an account to
+// drain.
 struct closing_watch {
     static constexpr std::uint32_t closed = 4; // a signal, beside the waiter's and that of a cancellation
     explicit closing_watch(sys::parking& where) noexcept : spot(where) {}
@@ -55,13 +56,19 @@ struct account_tree {
     std::atomic<std::uint32_t> injectors{0}; // that the judge asks before charges; no leaf has credit meanwhile
     std::atomic<bool> was_exceeded{false};   // a limit was, once: by a forced charge, in grace, or since it was lowered
     std::uint32_t waiting = 0;               // requests that wait until held bytes are confirmed or cancelled
+    std::uint32_t sleeping = 0;              // threads that sleep for such an end, or for one of `waiting`
+    std::atomic<std::uint32_t> changes{0};   // counted under the lock while threads sleep
     account_node* drained = nullptr;         // accounts to end after the unlock
     account_peak* peak_copy = nullptr;
     sys::mutex shape{lock_rank::tree_shape};
     ALLOT_NO_UNIQUE_ADDRESS detail::reclaimers reclaimers; // the mutex guards their list
-    bool acts_at_unlock = false; // a copy of the peak is kept, accounts have drained, or requests wait, or:
-    bool reports_frees = false;  // the judge sees refunds, since it rolled a thread back
-    wait_list waiters;
+    // A copy of the peak is kept, accounts have drained, threads sleep, requests wait, bytes to come are reserved, or:
+    bool acts_at_unlock = false;
+    bool reports_frees = false; // the judge sees refunds, since it rolled a thread back
+    bool looks_at_all = false;  // for requests that fit: at every level, at the next unlock
+    waits_of_tree waits;
+    std::uint32_t waits_for_others = 0; // for levels that are no accounts
+    std::uint32_t reservations = 0;     // of bytes to come
     intrusive_list<closing_watch, &closing_watch::place> watches;
     judged_by judged;
     root_tenant as_tenant;
@@ -73,8 +80,76 @@ struct account_tree {
     // Accounts have been closed, or a limit is lower: requests that wait look whether that ends their wait. Requires
     // the lock.
     void announce_end() noexcept {
-        waiters.announce_end();
+        looks_at_all = true;
+        note_missed([](const waiter& w) { return w.charges_others; }); // it looks whether it was one of its own
+        wake_watches();
+    }
+    // They look whether what they wait for is there. Requires the lock.
+    void wake_watches() noexcept {
         for (closing_watch* w = watches.first(); w != nullptr; w = watches.after(*w)) w->spot.signal(w->closed);
+    }
+
+    // A sleep until another thread has changed the tree, which all do that end what is held: begin and end require the
+    // lock; between them the caller holds neither it nor the mutex.
+    std::uint32_t begin_sleep() noexcept {
+        ++sleeping;
+        acts_at_unlock = true;
+        return changes.load(std::memory_order_relaxed);
+    }
+    void sleep(std::uint32_t begun) const noexcept {
+        check_no_lock_is_held("sleeps");
+        changes.wait(begun, std::memory_order_relaxed);
+    }
+    void end_sleep() noexcept { --sleeping; }
+    void sleep_unlocked() noexcept {
+        const std::uint32_t begun = begin_sleep();
+        lock.unlock();
+        sleep(begun);
+        lock.lock();
+        end_sleep();
+    }
+    // Requires the lock.
+    void wake_sleepers() noexcept {
+        if (sleeping == 0) return;
+        changes.store(changes.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        changes.notify_all();
+    }
+
+    // Without the lock: as it was a moment ago.
+    bool has_waiters() const noexcept { return waiters_.load(std::memory_order_relaxed) != 0; }
+    // Requires the lock, as the next one. It tries from now on.
+    void add(waiter& w) noexcept {
+        waits.all.add(w);
+        waits.begin_try(w);
+        waiters_.store(waiters_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        acts_at_unlock = true;
+    }
+    void remove(waiter& w) noexcept {
+        if (w.trying) waits.triers.remove(w);
+        waits.all.remove(w);
+        waits_for_others -= w.for_others;
+        waiters_.store(waiters_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    }
+    // Those that wait, and for which it holds, try once more. Requires the lock, and that a look follows.
+    template <class Holds> void note_missed(Holds holds) noexcept {
+        for (waiter* w = waits.all.first(); w != nullptr; w = waits.all.after(*w))
+            if (holds(*w)) const_cast<tree_node*>(w->in)->waits().note_missed(*w);
+    }
+
+    // Bytes that were used before a reservation of bytes to come return to the parent once they are refunded: at and
+    // above `from`. Requires the lock, as the next one, which does it for all at and below `within`, whose credit is
+    // recalled: whether some returned.
+    static void settle_reservations(tree_node& from) noexcept {
+        for (tree_node* n = &from; n != nullptr; n = n->parent())
+            if (n->totals().to_come() != 0) n->reserve(n->totals().reserved_at_most());
+    }
+    bool settle_reservations_below(tree_node& within) const noexcept {
+        if (reservations == 0) return false;
+        const std::size_t before = within.totals().total();
+        within.walk([](tree_node& n) {
+            if (n.totals().to_come() != 0) settle_reservations(n);
+        });
+        return within.totals().total() != before;
     }
 
     // What recall_some() has done.
@@ -83,23 +158,31 @@ struct account_tree {
         bool more = false; // other leaves may have credit
     };
     // Closes the credit of some leaves at and below `within`. Requires the lock.
-    static recalled recall_some(tree_node& within) noexcept {
+    recalled recall_some(tree_node& within) noexcept {
         recalled r;
         for (unsigned n = 0; tree_node* const leaf = within.first_with_credit(); ++n) {
-            if (n == 64) return r.more = true, r;
+            if (n == 64) {
+                r.more = true;
+                break;
+            }
             r.bytes += leaf->close_credit();
         }
+        looks_at_all = looks_at_all || (r.bytes != 0 && has_waiters()); // patient ones
         return r;
     }
     // Closes the credit of all leaves at and below `within`. Requires the lock, which others get between some and more.
     void recall_credit(tree_node& within) noexcept {
         while (recall_some(within).more) lock.unlock_and_relock();
+        static_cast<void>(settle_reservations_below(within));
     }
     // The same below each exceeded limit at or above `from`. Requires the lock.
     void close_credits_where_exceeded(tree_node& from) noexcept {
         for (tree_node* n = &from; n != nullptr; n = n->parent())
             if (n->exceeds_limit()) recall_credit(*n);
     }
+
+  private:
+    std::atomic<std::uint32_t> waiters_{0};
 };
 
 } // namespace detail

@@ -1,7 +1,9 @@
-// Requests that wait for memory, and who wakes them.
+// Requests that wait for memory, and the threads that wake them.
 //
-// While a request waits, no leaf of the tree has credit: each refund takes the lock, and the thread that releases it
-// wakes the waiters that fit (account/wait_list.hpp). A refund that is deferred looks for waiters.
+// While a request waits that is not patient, no leaf at or below its level has credit: each refund takes the lock, and
+// the thread that releases it wakes the waiters that fit (account/wait_queue.hpp). A refund that is deferred looks for
+// waiters. Patient ones look again by themselves, since a refund into credit wakes nobody.
+// wait_order.hpp has the order in which they go.
 #pragma once
 
 #include <allot/account/account_closing.hpp>
@@ -11,11 +13,14 @@
 #include <allot/account/judge.hpp>
 #include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
-#include <allot/account/wait_list.hpp>
+#include <allot/account/wait_order.hpp>
+#include <allot/account/wait_queue.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/core/retry_error.hpp>
 #include <allot/reclaim/user_call.hpp>
 #include <allot/reclaim/wait_limit.hpp>
 #include <allot/sync/full_fence.hpp>
+#include <allot/sys/clock.hpp>
 #include <allot/sys/thread_context.hpp>
 
 #include <atomic>
@@ -27,55 +32,49 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// Whether a waiter should try: its request would fit beside `promised` bytes, or can never fit, or is refused by
-// another level now, whose caches it must have emptied first (widen). False: `at` says what refuses. Requires the lock.
-inline bool should_try(waiter& w, std::size_t promised) noexcept {
-    auto& by = const_cast<account_node&>(account_node::of(*w.by));
-    if (!by.is_open() || !by.can_ever_fit(w.bytes)) return true; // its request will fail for good
-    if (w.for_arena) return false;                               // it tries when bytes are refunded
-    const std::size_t bytes = sum_or_max(w.bytes, promised);
-    tree_node::limit_check found = tree_node::check_levels(&by, bytes);
-    if (found.charged() && w.also.bytes != 0)
-        found = tree_node::check_levels(const_cast<tree_node*>(w.also.account), sum_or_max(bytes, w.also.bytes));
-    if (found.charged()) return true;
-    w.at = found.at;
-    return w.widest != nullptr && !w.at->is_below(*w.widest); // it must widen()
+// A try that failed, for the arbiter: why, and what others may return where it was refused.
+inline oom::command failure_of(const waiter& w) noexcept {
+    oom::command c{.what = oom::event::failed, .detail = w.how_it_failed()};
+    if (w.own || w.for_others || w.held_back) return c;
+    c.bytes = w.judged->held_by_no_task(*w.at);
+    const std::size_t free = w.at->headroom();
+    c.free = free > w.also.bytes ? free - w.also.bytes : 0;
+    return c;
 }
-
 // Under the lock, in this order: what a waiter's own failed try refunds is counted for it (undoing), so that it does
 // not wake itself; then the copy of a peak; then those waiters are chosen that the refund may serve. After the unlock
 // nothing of the tree is touched, since its root may end: what is needed is copied before. Then waiters are signalled,
 // the judge gets what became free, and drained accounts end.
-ALLOT_COLD inline void act_and_unlock(const account_node& by, bool ends_drained, std::size_t refunds) noexcept {
-    account_tree& tree = by.tree();
-    if (refunds != 0) undoing::count(refunds, by);
+ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::size_t refunds, bool looks,
+                                      waiter* slept) noexcept {
+    account_tree& tree = at.tree();
     if (tree.peak_copy != nullptr) copy_peak(tree.root(), *tree.peak_copy);
-    account_node* const drained = ends_drained ? std::exchange(tree.drained, nullptr) : nullptr;
-    if (refunds != 0) tree.waiters.announce_pages();
-    waiter* const woken = tree.waiters.wake(should_try);
-    tree.acts_at_unlock =
-        tree.peak_copy != nullptr || tree.drained != nullptr || !tree.waiters.empty() || tree.reports_frees;
+    account_node* const drained = ends ? std::exchange(tree.drained, nullptr) : nullptr;
+    const bool at_all = std::exchange(tree.looks_at_all, false);
+    waiter* woken = nullptr;
+    if (tree.reservations != 0) tree.settle_reservations(const_cast<account_node&>(at));
+    if (tree.has_waiters()) {
+        if (refunds != 0) note_refund(at, refunds, tree);
+        if (slept != nullptr) let_pass_behind(*slept, tree);
+        if (at_all) woken = choose_of_all(tree);
+        else if (looks || refunds != 0) woken = choose_from(at, tree);
+        if (slept != nullptr && !slept->trying && slept->judged != nullptr) // once those are chosen that may try
+            slept->judged->post_in_lock(failure_of(*slept));
+    }
+    tree.wake_sleepers();
+    tree.acts_at_unlock = tree.reservations != 0 || tree.peak_copy != nullptr || tree.drained != nullptr ||
+                          tree.has_waiters() || tree.reports_frees || tree.sleeping != 0;
     const judged_by judged = tree.judged;
     const std::size_t free_at_root = refunds != 0 && tree.reports_frees ? tree.root().headroom() : 0;
     tree.lock.unlock();
-    wait_list::signal(woken);
+    wait_queue::signal(woken);
     if (free_at_root != 0)
         judged.by->post(
             {.what = oom::event::refunded, .detail = static_cast<std::uint8_t>(judged.kind), .free = free_at_root});
-    else if (judged.by != nullptr) judged.by->deliver(); // what wake() posted in the lock; post() delivers that, too
+    else if (judged.by != nullptr) judged.by->deliver(); // what choose() posted in the lock; post() delivers that, too
     end_drained(drained);                                // the last one may destroy the root
 }
 
-// The calling thread, if the arbiter of the account's root knows it; else null.
-inline judged_thread* judged_thread_of(const account_node& a) noexcept {
-    judge* const by = a.tree().judged.by;
-    return by != nullptr ? by->this_thread() : nullptr;
-}
-// What the memory of the thread's only task is charged to; null: not known.
-inline const account_node* memory_of_task(const judged_thread* t) noexcept {
-    const account* const of = t != nullptr ? t->memory_of_task() : nullptr;
-    return of != nullptr ? &node_of(*of) : nullptr;
-}
 // The account that refused; null: another level did.
 inline const account_node* refuser_in(const charge_status& why) noexcept {
     return why.at != nullptr ? &node_of(*why.at) : nullptr;
@@ -84,61 +83,65 @@ inline const account_node* refuser_in(const charge_status& why) noexcept {
 inline void settle_waits(const account_node& a) noexcept {
     a.tree().reclaimers.settle_waits(a.shape(), [&](const account& home) { return node_of(home).is_below(a); });
 }
+inline cancellation* cancelled_by(const wait_limit* wait) noexcept { return wait != nullptr ? wait->end : nullptr; }
 
 // A request that waits in a tree, from construction to destruction.
 class waiting_request {
   public:
-    // Only a limit that others may come below is waited for; not by a thread that others may wait for.
+    // Only a level that others may come below is waited for; not by a thread that others may wait for.
     static bool is_possible(const account_node& by, const charge_status& why) noexcept {
         if (!is_at_limit(by, why)) return false;
         const locked_tree scope(level(by, why), leave_drained);
         return can_fit(by, why, why.requested);
     }
     static bool is_at_limit(const account_node& by, const charge_status& why) noexcept {
-        return why.outcome == charge_outcome::over_limit && (why.by == refuser::account || is_arena(why)) &&
-               !user_call::is_inside_any() && by.is_open();
+        return may_be_granted_later(why) && !user_call::is_inside_any() && by.is_open();
     }
-    // An arena knows no accounts: its pages are waited for at the root, where the refunds of its other tenants arrive.
+    // Whether what refused may have memory again: an account, an arena, the limit of a pool, a device.
+    static bool may_be_granted_later(const charge_status& why) noexcept {
+        return why.by != refuser::none &&
+               (why.outcome == charge_outcome::over_limit || why.outcome == charge_outcome::no_address_space ||
+                why.outcome == charge_outcome::no_memory || why.outcome == charge_outcome::held_back);
+    }
+    // A level that is no account is waited for at the root, where the refunds of its other tenants arrive.
     static const account_node& level(const account_node& by, const charge_status& why) noexcept {
-        return is_arena(why) ? by.root() : *refuser_in(why);
-    }
-
-    // Whether one must be granted before a request of `by`.
-    static bool is_due_before(const account_node& by) noexcept {
-        if (ALLOT_LIKELY(by.tree().waiters.empty())) return false;
-        const locked_tree scope(by, leave_drained);
-        return scope.tree.waiters.is_due_before(by);
+        return is_account(why) ? *refuser_in(why) : by.root();
     }
 
     // `end`: of the wait, on fine_clock; `charges_others`: as in memory_request. Requires: the thread holds no lock.
-    waiting_request(const account_node& by, const charge_status& why, const wait_limit& wait, std::uint64_t end,
+    waiting_request(const account_node& by, const charge_status& why, const wait_limit* wait, std::uint64_t end,
                     bool charges_others) noexcept
-        : by_(by), in_(level(by, why).root()), judged_(judged_thread_of(in_)), task_(memory_of_task(judged_)),
-          cancelled_{wait.end, spot()}, end_(end) {
+        : by_(by), in_(level(by, why).root()), judged_(judged_thread_of(in_)), task_(memory_of_task(judged_, in_)),
+          cancelled_{cancelled_by(wait), spot()}, end_(end) {
         w_.by = &limited(by, why);
         w_.judged = judged_;
+        w_.holds = task_;
         w_.spot = &spot();
         w_.charges_others = charges_others;
+        w_.patient = wait != nullptr && wait->is_patient;
+        tries_ = why.outcome != charge_outcome::held_back;
         {
             const locked_tree scope(in_);
-            tries_ = !scope.tree.waiters.is_due_before(*w_.by); // before it is in the list itself
-            scope.tree.waiters.add(w_);
-            scope.tree.acts_at_unlock = true;
-            scope.tree.recall_credit(in_); // a refund into credit would wake nobody
+            scope.tree.add(w_);
+            enter(scope.tree, level(by, why));
         }
         if (&by_.root() != &in_) {
             const locked_tree scope(by_.root(), leave_drained);
             scope.tree.watches.add(closed_);
         }
-        full_fence();           // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
-        widen(level(by_, why)); // caches below are emptied, and stay so
+        full_fence(); // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
+        if (!w_.patient) settle_waits(account_node::of(*w_.in)); // caches below are emptied, and stay so
     }
     waiting_request(const waiting_request&) = delete;
     waiting_request& operator=(const waiting_request&) = delete;
     ~waiting_request() {
+        bool others_shut = true;
         {
-            const locked_tree scope(in_);
-            scope.tree.waiters.remove(w_);
+            locked_tree scope(in_);
+            queue().remove(w_);
+            others_shut = w_.patient || queue().shuts();
+            scope.tree.remove(w_);
+            scope.look_from(*w_.by);
             if (verdict_ == verdict::roll_back && scope.tree.judged.by->sees_refunds) // it sleeps until memory is free
                 scope.tree.acts_at_unlock = scope.tree.reports_frees = true;
         }
@@ -146,7 +149,7 @@ class waiting_request {
             const locked_tree scope(by_.root(), leave_drained);
             scope.tree.watches.remove(closed_);
         }
-        settle_waits(account_node::of(*w_.widest)); // after the removal: caches may keep memory again
+        if (!others_shut) settle_waits(account_node::of(*w_.in)); // caches may keep memory again
         // A request that was granted has posted that by end_try(). Given up: it ends, or goes on in another tree.
         if (judged_ != nullptr && !granted_)
             judged_->post({.what = is_ended() ? oom::event::thrown : oom::event::given_up});
@@ -192,51 +195,89 @@ class waiting_request {
         if (tries_ && widen(level(by_, why))) return true;
         if (is_over_ || is_cancelled()) return false;
         {
-            const locked_tree scope(in_);
-            w_.by = &limited(by_, why);
-            w_.at = &level(by_, why);
-            w_.for_arena = is_arena(why);
-            w_.bytes = why.requested;
-            w_.also = {refuser_in(why), w_.undone_at(refuser_in(why))};
-            w_.own = task_ != nullptr && w_.at->is_below(*task_);
-            scope.tree.waiters.sleep(w_);
+            locked_tree scope(in_);
+            note_refusal(scope.tree, why);
+            queue().sleep(w_, scope.tree.waits);
+            scope.sleeps(w_);
         } // may wake it
+        look_at_ = next_look(why);
         std::uint32_t signals = 0;
         do signals = sleep_once();
         while (sleeps_on(signals));
         {
             const locked_tree scope(in_);
-            tries_ = std::exchange(w_.trying, true);
+            tries_ = w_.trying;
+            if (!tries_) queue().begin_try(w_, scope.tree.waits);
         }
         if (tries_) take_signal(signals);
         if (judged_ != nullptr) {
-            const verdict now = judged_->look();
+            verdict now = judged_->look();
+            if (signals == looks_again && now == verdict::sleep) now = judged_->post({.what = oom::event::may_fit});
             if (is_ended_by(now)) return false;
-            tries_ = tries_ || now == verdict::try_again;
+            w_.passes = now == verdict::passes || (signals == looks_again && w_.held_back);
+            tries_ = tries_ || now != verdict::sleep;
+        } else if (signals == looks_again) {
+            tries_ = true;
+            w_.passes = w_.held_back;
         }
         is_over_ = sys::parking::is_past(end_);
         return tries_ && !is_cancelled();
     }
 
   private:
+    static constexpr std::uint32_t looks_again = 16; // no signal: its own time for another look has come
+
     // The lowest account whose limits a request must fit that one refused: a buffer's memory may be charged elsewhere.
     static const account_node& limited(const account_node& by, const charge_status& why) noexcept {
         return by.is_below(level(by, why)) ? by : *refuser_in(why);
     }
-    static bool is_arena(const charge_status& why) noexcept { return why.by == refuser::arena; }
+    static bool is_account(const charge_status& why) noexcept { return why.by == refuser::account; }
     static bool can_fit(const account_node& by, const charge_status& why, std::size_t bytes) noexcept {
-        return is_arena(why) ? bytes <= why.limit : limited(by, why).can_ever_fit(bytes);
+        return is_account(why) ? limited(by, why).can_ever_fit(bytes) : bytes <= why.limit;
+    }
+    wait_queue& queue() const noexcept { return const_cast<tree_node*>(w_.in)->waits(); }
+
+    // Requires the lock, as the next one.
+    void enter(account_tree& tree, const account_node& level) noexcept {
+        w_.in = &level;
+        queue().add(w_);
+        if (!w_.patient) tree.recall_credit(const_cast<account_node&>(level)); // a refund into credit would wake nobody
+    }
+    void note_refusal(account_tree& tree, const charge_status& why) noexcept {
+        w_.by = &limited(by_, why);
+        w_.at = &level(by_, why);
+        if (std::exchange(w_.for_others, !is_account(why)) != w_.for_others)
+            tree.waits_for_others += w_.for_others ? 1U : UINT32_MAX;
+        w_.held_back = why.outcome == charge_outcome::held_back;
+        w_.passes = false;
+        w_.bytes = w_.least = why.requested;
+        w_.also = {refuser_in(why), w_.undone_at(refuser_in(why))};
+        w_.own = task_ != nullptr && w_.at->is_below(*task_);
+        for (const tree_node* n = w_.by; n != w_.in && n != nullptr; n = n->parent())
+            w_.least = passed_on(*n, w_.least);
     }
     // Has caches emptied, and kept empty, of all objects below an account that refuses. True: so memory may be free
     // now. False: done before.
     bool widen(const account_node& at) noexcept {
         {
             const locked_tree scope(in_);
-            if (w_.widest != nullptr && at.is_below(*w_.widest)) return false;
-            w_.widest = &at;
+            if (at.is_below(*w_.in)) return false;
+            queue().remove(w_);
+            enter(scope.tree, at);
         }
-        settle_waits(at);
+        if (!w_.patient) settle_waits(at);
         return true;
+    }
+    // When it tries though nobody wakes it: a patient one, since what is in credit and caches wakes nobody; one that
+    // waits for memory of the process or a device, which others return that do not know it; and one that goes behind a
+    // due one, if what its task holds is not known.
+    std::uint64_t next_look(const charge_status& why) noexcept {
+        constexpr std::uint64_t ms = 1'000'000;
+        const bool outside = why.outcome == charge_outcome::no_memory || why.by == refuser::device;
+        if (w_.held_back && task_ == nullptr) pause_ = 50 * ms;
+        else if (outside || w_.patient) pause_ = pause_ == 0 ? (outside ? ms : 10 * ms) : min(2 * pause_, 100 * ms);
+        else return sys::parking::never;
+        return sys::fine_clock::now() + pause_;
     }
 
     // Takes the signal of the waker, which may be on its way: it must not come to a later waiter at this spot.
@@ -250,15 +291,17 @@ class waiting_request {
     // Returns: the signals that ended one sleep; 0: its time is over; `decided`: the arbiter has a verdict.
     std::uint32_t sleep_once() noexcept {
         if (judged_ != nullptr && judged_->look() != verdict::sleep) return judged_thread::decided;
-        const std::uint64_t overdue = judged_ != nullptr ? judged_->overdue_at() : sys::parking::never;
-        const std::uint32_t signals = spot().wait_until(overdue < end_ ? overdue : end_);
-        if (signals != 0 || overdue >= end_) return signals;
-        judged_->post({.what = oom::event::overdue});
+        const judged_thread::alarm next = judged_ != nullptr ? judged_->next_alarm() : judged_thread::alarm{};
+        const std::uint64_t until = min(min(next.at, look_at_), end_);
+        const std::uint32_t signals = spot().wait_until(until);
+        if (signals != 0 || until == end_) return signals;
+        if (until == look_at_) return looks_again;
+        judged_->post({.what = next.what});
         return judged_thread::decided;
     }
     // Whether these signals end no wait: another account was closed, or an arbiter's came late.
     bool sleeps_on(std::uint32_t signals) const noexcept {
-        if ((signals & waiter::try_again) != 0 || is_cancelled()) return false;
+        if ((signals & (waiter::try_again | looks_again)) != 0 || is_cancelled()) return false;
         if ((signals & judged_thread::decided) != 0 && judged_->look() != verdict::sleep) return false;
         return signals != 0 && ((signals & closing_watch::closed) == 0 || by_.is_open());
     }
@@ -271,21 +314,31 @@ class waiting_request {
     closing_watch closed_{spot()}; // of by_, if that is in another tree
     const cancellation::sleeper cancelled_;
     const std::uint64_t end_;
+    std::uint64_t look_at_ = sys::parking::never, pause_ = 0; // its next look, and the time before it
     bool tries_ = false, is_over_ = false, granted_ = false;
     verdict verdict_ = verdict::try_again;
 };
 
-// Whether a request waits that unused memory of the account may serve.
+// Whether a request waits that unused memory of the account may serve at once.
 inline bool is_waited_for(const account_node& a) noexcept {
-    if (a.tree().waiters.empty()) return false;
+    if (!a.tree().has_waiters()) return false;
     const locked_tree scope(a, leave_drained);
-    return scope.tree.waiters.any_above(a);
+    const tree_node* n = &a;
+    while (n != nullptr && !n->waits().shuts()) n = n->parent();
+    return n != nullptr;
 }
 // Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
 inline void notify_unused(const account_node& a) noexcept {
-    if (ALLOT_LIKELY(a.tree().waiters.empty())) return;
-    const locked_tree scope(a, leave_drained); // whose end may wake one
-    scope.tree.waiters.announce(a, undoing::now());
+    if (ALLOT_LIKELY(!a.tree().has_waiters())) return;
+    locked_tree scope(a, leave_drained); // whose end may wake one
+    const waiter* const from = undoing::now();
+    if (from != nullptr) {
+        scope.tree.note_missed(
+            [&](const waiter& w) { return &w != from && (w.trying || (w.slept >= from->began && a.is_below(*w.at))); });
+    } else {
+        for (const tree_node* n = &a; n != nullptr; n = n->parent()) const_cast<tree_node*>(n)->waits().announce();
+    }
+    scope.look_from(a);
 }
 
 // Whether the arbiter's verdict ends the request.
@@ -333,10 +386,8 @@ class wait_step {
     climbed wait(const account_node& by, memory_request& asked) noexcept {
         charge_status& why = asked.why;
         if (asked.wait == nullptr && !(asked.judged && judged_thread_of(by) != nullptr)) return climbed::moved_on;
-        if (!begun_) {
-            begun_ = true;
-            until_ = asked.wait != nullptr ? *asked.wait : wait_limit{forever};
-            end_ = until_.deadline();
+        if (!std::exchange(begun_, true)) {
+            end_of(asked);
             if (ends_before_its_wait(by, why, true)) return climbed::gave_up;
             if ((counted_ = asked.waiting) != nullptr) counted_->fetch_add(1, std::memory_order_seq_cst);
         }
@@ -344,7 +395,7 @@ class wait_step {
         for (;;) {
             const bool is_new = !here_;
             if (is_new && !waiting_request::is_possible(by, why)) break;
-            if (is_new) here_.emplace(by, why, until_, end_, asked.charges_others);
+            if (is_new) here_.emplace(by, why, asked.wait, end_, asked.charges_others);
             const next then = is_new && here_->tries() ? next::attempt : sleep(by, why);
             if (then == next::attempt && here_->begin_try(why)) return climbed::served;
             const verdict ended = here_->ended_by();
@@ -360,6 +411,16 @@ class wait_step {
     void granted() noexcept {
         if (here_) here_->end_try(true);
     }
+    // When the request is to end, on fine_clock. It is set where the request first may have to wait, for a sweep too.
+    std::uint64_t end_of(const memory_request& asked) noexcept {
+        if (!std::exchange(has_end_, true)) end_ = asked.wait != nullptr ? asked.wait->deadline() : sys::parking::never;
+        return end_;
+    }
+    // Whether its time is over, or it was cancelled. A request without any time does what one does that never waits.
+    bool is_over(const memory_request& asked) noexcept {
+        if (asked.wait == nullptr || asked.wait->most.ms == 0) return false;
+        return sys::parking::is_past(end_of(asked)) || (asked.wait->end != nullptr && asked.wait->end->is_cancelled());
+    }
 
   private:
     enum class next : std::uint8_t {
@@ -372,13 +433,12 @@ class wait_step {
         return here_->can_fit_or_tell(why) && here_->sleep(why) ? next::attempt : next::end;
     }
     static climbed gave_up(const account_node& by, charge_status& why) noexcept {
-        if (why.outcome == charge_outcome::over_limit && !by.is_open()) why = why_closed(by, why.requested);
+        if (waiting_request::may_be_granted_later(why) && !by.is_open()) why = why_closed(by, why.requested);
         return climbed::gave_up;
     }
 
-    bool begun_ = false;
+    bool begun_ = false, has_end_ = false;
     std::uint64_t end_ = 0;
-    wait_limit until_{forever};
     std::atomic<std::uint32_t>* counted_ = nullptr;
     std::optional<waiting_request> here_;
 };

@@ -1,6 +1,6 @@
 // Retries of one request that a limit refuses, under the tree's lock.
 //
-// First the leaves below the limiting level return their credit. Then a request that only held bytes prevent waits
+// First the leaves below the limiting level return their credit. Then a request that only held bytes prevent sleeps
 // until these are confirmed or cancelled; a new request that holds bytes lets waiting requests pass.
 // Invariant: a request counts at most once in `waiting`. Cost: on the stack. Threads: requires the tree's lock.
 #pragma once
@@ -29,7 +29,7 @@ class charge_request {
     // Lets requests that wait for held bytes go first. Not inside a listener, since they may wait for its thread.
     void let_waiting_pass() noexcept {
         if (!user_call::is_inside_listener())
-            while (tree_.waiting != 0) tree_.lock.unlock_and_relock();
+            while (tree_.waiting != 0) tree_.sleep_unlocked();
     }
     // True: something has changed; check again. False: `found` is final; a refusal was counted, unless the mode is
     // checked.
@@ -42,7 +42,7 @@ class charge_request {
     bool recall(tree_node& limiting) noexcept {
         const account_tree::recalled r = tree_.recall_some(limiting);
         if (r.more && pauses_ != max_pauses) ++pauses_, tree_.lock.unlock_and_relock();
-        return r.bytes != 0 || r.more;
+        return tree_.settle_reservations_below(limiting) || r.bytes != 0 || r.more;
     }
 
   private:
@@ -59,12 +59,11 @@ class charge_request {
         if (!found.charged() && mode_ != charge_mode::checked) found.at->totals().count_refusal();
         return false;
     }
-    // Releases the lock for a moment, for the thread that holds bytes. False inside a listener: that thread may be this
-    // one.
+    // Sleeps without the lock, for the thread that holds bytes. False inside a listener: that thread may be this one.
     bool wait() noexcept {
         if (user_call::is_inside_listener()) return false;
         if (!std::exchange(waits_, true)) ++tree_.waiting;
-        tree_.lock.unlock_and_relock();
+        tree_.sleep_unlocked();
         return true;
     }
 

@@ -27,7 +27,7 @@ enum class event : std::uint8_t {
     started,   // it works for a task from now on; detail: thread_kind
     announced, // its request was refused, and will be made again; detail: memory_kind
     granted,   // the request was, at last
-    failed,    // the request was refused again; detail: 1 if a limit of its task alone refuses
+    failed,    // refused again; detail: bits, see below; bytes: that no task holds there; free
     given_up,  // the request ends without memory: by its deadline, a cancellation, or since it can never fit
     thrown,    // the error has been thrown, or its refusal reported
     ready,     // it has freed what it can
@@ -41,13 +41,16 @@ enum class event : std::uint8_t {
     tries_alone, // it may try once more while all others are rolled back
     rolled_back,
     split,
-    refused, // it can be neither rolled back nor split
+    refused,  // it can be neither rolled back nor split
+    let_pass, // its request fits: it is made before the one that it goes behind
+    delayed,  // the decision is put off: bytes that no task holds may serve it
 
     // from the thread; its state changes if the machine decides so
     requested,   // its request was refused for the first time
     injected,    // the same, on purpose; detail: charge_outcome
     never_fits,  // its request is larger than its limit: no other's end helps it; detail: memory_kind
     overdue,     // it has slept as long as it may
+    waited_long, // a decision was put off as long as it may be
     scope_begun, // detail: 1 if free memory is whole again
     scope_ended, // detail: 1 if its work is done; free
     barred,      // detail: 1 while it must not be rolled back
@@ -60,20 +63,25 @@ enum class event : std::uint8_t {
     task_ended,
     resource_begun,
     resource_ended,
-    held,     // number: the task
-    let_go,   // the same
-    refunded, // bytes were, or reclaimers can free some; detail: memory_kind
+    held,         // number: the task
+    let_go,       // the same
+    refunded,     // bytes were, or reclaimers can free some; detail: memory_kind
+    held_outside, // bytes, by no task, until `returned`; detail: memory_kind
+    returned,     // the same
 };
-inline constexpr std::size_t events = 16; // that change a thread's state
-inline constexpr std::size_t all_events = 34;
+inline constexpr std::uint8_t failed_by_own_limit = 1; // a limit of its task alone refuses
+inline constexpr std::uint8_t failed_held_back = 2;    // it fits, but goes behind one that is due
+inline constexpr std::size_t events = 18;              // that change a thread's state
+inline constexpr std::size_t all_events = 39;
 
 constexpr std::string_view text_of(event e) noexcept {
     constexpr std::string_view texts[] = {
-        "started",     "announced",      "granted",        "failed",   "given_up",   "thrown",      "ready",
-        "ended",       "freed",          "may_fit",        "removed",  "woken",      "tries_alone", "rolled_back",
-        "split",       "refused",        "requested",      "injected", "never_fits", "overdue",     "scope_begun",
-        "scope_ended", "barred",         "waits",          "covered",  "joined",     "left",        "task_begun",
-        "task_ended",  "resource_begun", "resource_ended", "held",     "let_go",     "refunded"};
+        "started", "announced",   "granted",      "failed",      "given_up",       "thrown",         "ready",
+        "ended",   "freed",       "may_fit",      "removed",     "woken",          "tries_alone",    "rolled_back",
+        "split",   "refused",     "let_pass",     "delayed",     "requested",      "injected",       "never_fits",
+        "overdue", "waited_long", "scope_begun",  "scope_ended", "barred",         "waits",          "covered",
+        "joined",  "left",        "task_begun",   "task_ended",  "resource_begun", "resource_ended", "held",
+        "let_go",  "refunded",    "held_outside", "returned"};
     static_assert(std::size(texts) == all_events);
     return texts[static_cast<std::size_t>(e)];
 }
@@ -84,7 +92,7 @@ struct command {
     thread_id thread = no_id;
     std::uint32_t on = no_id; // a task or resource
     std::int64_t number = 0;
-    std::uint64_t bytes = 0; // requested
+    std::uint64_t bytes = 0; // requested, or as the event says
     std::uint64_t free = 0;  // bytes that are free, where that is known; SIZE_MAX: not
 
     friend bool operator==(const command&, const command&) = default;
@@ -96,6 +104,7 @@ struct command {
 /// ends are, and `refused` is no outcome of its own, since it stays what its limit said.
 enum class verdict : std::uint8_t {
     sleep,     // until memory may be free, or others end
+    passes,    // at once, before the request that it waits behind: no task can go on else
     try_again, // at once
     roll_back, // free what was taken, and begin again
     split,     // and with a smaller input

@@ -30,6 +30,7 @@ class account;
 namespace detail {
 
 class judged_thread;
+class tree_node; // tree_node.hpp
 
 // Refuses charges on purpose, for tests (oom/injection.hpp).
 class injector {
@@ -96,6 +97,13 @@ class judge {
     virtual verdict look(oom::thread_id id) const noexcept = 0;
     virtual bool goes_before(oom::thread_id a, oom::thread_id b) const noexcept = 0;
     virtual const account* memory_of_task(oom::thread_id id) const noexcept = 0;
+    // The first task that it works for; no_id: none.
+    virtual oom::task_id task_of(oom::thread_id id) const noexcept = 0;
+    // When a decision is due that is put off while this thread sleeps, on fine_clock.
+    virtual std::uint64_t decides_at(oom::thread_id id) const noexcept = 0;
+    // Bytes at and below the account that are in no account of a task; 0 where a task has none in this tree: then what
+    // it holds is not known. Requires the tree's lock.
+    virtual std::size_t held_by_no_task(const tree_node& at) const noexcept = 0;
     // For reports: the tasks, what they hold, and what each waits for. Requires: no lock of allot is held.
     virtual void write_tasks(text_writer& out) const noexcept = 0;
 
@@ -134,13 +142,22 @@ class judged_thread {
     }
     // The account of its only task; null: not known.
     const account* memory_of_task() const noexcept { return by_.memory_of_task(id_); }
-    // If it sleeps from now on, when it is overdue, on fine_clock.
-    std::uint64_t overdue_at() const noexcept { return wait_limit{by_.longest_sleep}.deadline(); }
+    oom::task_id task() const noexcept { return by_.task_of(id_); }
+    std::size_t held_by_no_task(const tree_node& at) const noexcept { return by_.held_by_no_task(at); }
+    // If it sleeps from now on, what it posts then, and when, on fine_clock.
+    struct alarm {
+        std::uint64_t at = sys::parking::never;
+        oom::event what = oom::event::overdue;
+    };
+    alarm next_alarm() const noexcept {
+        const std::uint64_t decides = by_.decides_at(id_), overdue = wait_limit{by_.longest_sleep}.deadline();
+        return decides < overdue ? alarm{decides, oom::event::waited_long} : alarm{overdue, oom::event::overdue};
+    }
     // Sleeps while it is rolled back.
     verdict wait_until_ready() noexcept {
         verdict v = post({.what = oom::event::ready});
-        const std::uint64_t longest = overdue_at();
-        while (v == verdict::sleep) v = spot.wait_until(longest) == 0 ? post({.what = oom::event::overdue}) : look();
+        const alarm longest = next_alarm();
+        while (v == verdict::sleep) v = spot.wait_until(longest.at) == 0 ? post({.what = longest.what}) : look();
         return v;
     }
 

@@ -62,6 +62,7 @@ ALLOT_NOINLINE auto climb(memory_request& asked, Own& own, Level& level, Attempt
         return climbed::moved_on;
     };
     for (step now = step::own_idle; now != step::top && asked.why.outcome != charge_outcome::misused;) {
+        if (asked.why.outcome == charge_outcome::held_back && now < step::wait) now = step::wait; // it would fit
         const climbed r = take(now);
         if (r == climbed::moved_on) {
             now = static_cast<step>(static_cast<std::uint8_t>(now) + 1);

@@ -4,8 +4,8 @@
 //     subtree charge  max(total, reserved)                            what the level counts at its parent
 //     held            part of total that is not confirmed yet         confirmed = total - held
 //
-// Invariant: held <= total; reserved >= the constructor's reservation; peak = the highest noted confirmed() less credit.
-// Cost: 72 bytes. Threads: the holder of the tree's lock, unless a function says otherwise.
+// Invariant: held <= total; reserved >= floor; peak = the highest noted confirmed() less credit.
+// Cost: 80 bytes. Threads: the holder of the tree's lock, unless a function says otherwise.
 #pragma once
 
 #include <allot/account/account_status.hpp>
@@ -35,7 +35,22 @@ class level_totals {
     std::size_t held() const noexcept { return held_; }
     std::size_t confirmed() const noexcept { return total_ - held_; }
     std::size_t reserved() const noexcept { return reserved_; }
-    std::size_t reserved_at_start() const noexcept { return reserved_at_start_; }
+    std::size_t floor() const noexcept { return floor_; }
+    std::size_t to_come() const noexcept { return to_come_; }
+    // The reserved bytes, so that no more are reserved beyond the total and the floor than reservations of bytes to
+    // come ask for: a refund lowers what was reserved on top of the refunded bytes.
+    std::size_t reserved_at_most() const noexcept { return reserved_at_most(reserved_); }
+    std::size_t reserved_at_most(std::size_t reserved) const noexcept {
+        const std::size_t most = (total_ > floor_ ? total_ : floor_) + to_come_;
+        return to_come_ == 0 ? floor_ : reserved < most ? reserved : most;
+    }
+    // The reserved bytes with another floor: what is to come lies above it.
+    std::size_t reserved_with_floor(std::size_t floor, std::size_t used) const noexcept {
+        const std::size_t base = used > floor_ ? used : floor_, left = reserved_ > base ? reserved_ - base : 0;
+        if (left != 0) return (used > floor ? used : floor) + left;
+        const std::size_t taken = to_come_ != 0 && used > floor_ ? reserved_ : 0; // by charges
+        return taken > floor ? taken : floor;
+    }
     std::size_t subtree_charge() const noexcept { return at_least_reserved(total_); }
     std::size_t confirmed_subtree_charge() const noexcept { return at_least_reserved(confirmed()); }
     // The subtree charge if the total had `more` bytes more; 0 - n for n fewer.
@@ -54,6 +69,11 @@ class level_totals {
         if (ALLOT_LIKELY(total_ + more <= limit)) return {charge_outcome::fits, false};
         const bool lenient = total_ + more - limit <= grace_;
         return {lenient ? charge_outcome::in_grace : charge_outcome::over_limit, false};
+    }
+    // The most that the total may grow by.
+    std::size_t room() const noexcept {
+        const std::size_t limit = this->limit(), most = grace_ < SIZE_MAX - limit ? limit + grace_ : SIZE_MAX;
+        return total_ < most ? most - total_ : 0;
     }
     // Whether the bytes alone would be granted.
     bool can_ever_fit(std::size_t bytes) const noexcept {
@@ -77,11 +97,12 @@ class level_totals {
         reserved_ = bytes;
         return since(was, was_confirmed);
     }
-    change reserve_at_start(std::size_t bytes) noexcept { return reserved_at_start_ = bytes, reserve(bytes); }
-    change release_reservation() noexcept { return reserve(reserved_at_start_); }
+    // Reservations: their sums, which change by these bytes.
+    void add_to_come(std::size_t bytes) noexcept { to_come_ += bytes; }
+    void add_floor(std::size_t bytes) noexcept { floor_ += bytes; }
     change end() noexcept {
         const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
-        total_ = held_ = reserved_ = reserved_at_start_ = 0;
+        total_ = held_ = reserved_ = to_come_ = floor_ = 0;
         return since(was, was_confirmed);
     }
 
@@ -105,7 +126,7 @@ class level_totals {
         f.beyond = beyond_;
         return f;
     }
-    bool valid() const noexcept { return held_ <= total_ && reserved_ >= reserved_at_start_; }
+    bool valid() const noexcept { return held_ <= total_ && reserved_ >= floor_; }
 
   private:
     std::size_t at_least_reserved(std::size_t total) const noexcept { return total > reserved_ ? total : reserved_; }
@@ -117,7 +138,8 @@ class level_totals {
     std::size_t total_ = 0;
     std::size_t held_ = 0;
     std::size_t reserved_ = 0;
-    std::size_t reserved_at_start_ = 0; // by the constructor
+    std::size_t to_come_ = 0; // reserved beyond what is used
+    std::size_t floor_ = 0;   // reserved, used or not
     mutable std::size_t peak_ = 0;
     std::atomic<std::size_t> limit_;
     std::size_t grace_;

@@ -1,14 +1,17 @@
 // The reclaimers of one tree of accounts, the lowest cost first; the idle memory of its objects is at their head.
 //
-// One sweep over those of higher costs runs at a time: requests that are refused meanwhile wait for its end, and try
-// again, so threads that fail together cause one sweep. A thread that is inside a call of a user's code does not wait.
-// account_steps.hpp says which are called, and when.
+// One sweep over those of higher costs runs at a time at a level: requests that this level refuses meanwhile wait for
+// its end, and try again, so threads that fail together cause one sweep; those of other levels have their own. A
+// reclaimer that two of them want is called by one; the other waits for that call. A thread that is inside a call of a
+// user's code does not wait. account_steps.hpp says which are called, and when.
 // Invariant: a reclaimer is on the list from add() to remove(); no call of it runs after that. Cost: 40 bytes; 32 per
 // reclaimer. Threads: any; the mutex of the tree's shape guards the list, and is not held during a call.
 // Source: HPCC roxiemem's releaseBuffers, 2011.
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/intrusive_list.hpp>
+#include <allot/reclaim/cancellation.hpp>
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/reclaim/shortage.hpp>
 #include <allot/reclaim/user_call.hpp>
@@ -17,14 +20,18 @@
 #include <allot/sys/clock.hpp>
 #include <allot/sys/lock_rank.hpp>
 #include <allot/sys/mutex.hpp>
+#include <allot/sys/parking.hpp>
 #include <allot/sys/thread.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
+
+class tree_node;
 
 class reclaimers {
     using list = called_list<reclaimer, &reclaimer::place_>;
@@ -103,26 +110,86 @@ class reclaimers {
 
     // ---- sweeps ----------------------------------------------------------------------------------------------
 
-    // False: another one runs, and this thread must not wait. `waited`: another one has ended.
-    bool begin_sweep(bool& waited) noexcept {
+    // Calls of reclaimers at and below one level, by one thread.
+    struct sweep {
+        const tree_node* at = nullptr;
+        std::uintptr_t thread = sys::thread_token();
+        list_hook<sweep> place;
+    };
+    // How a sweep begins: not where another one runs there, nor inside a call of this thread's own sweep.
+    enum class beginning : std::uint8_t { begun, other_runs, inside_own };
+
+    beginning begin_sweep(sweep& mine, const tree_node& at, sys::mutex& mutex) noexcept {
         check_no_lock_is_held("asks for memory");
-        const std::uintptr_t me = sys::thread_token();
-        for (;;) {
-            std::uintptr_t is = 0;
-            if (sweeper_.compare_exchange_strong(is, me, std::memory_order_acquire)) return true;
-            if (user_call::is_inside_any()) return false;
-            waited = true;
-            sweeper_.wait(is, std::memory_order_relaxed);
-        }
+        const lock_guard hold(mutex);
+        for (const sweep* s = sweeps_.first(); s != nullptr; s = sweeps_.after(*s))
+            if (s->thread == mine.thread) return beginning::inside_own;
+        if (runs_at(at)) return beginning::other_runs;
+        mine.at = &at;
+        sweeps_.add(mine);
+        return beginning::begun;
     }
-    void end_sweep() noexcept {
-        sweeper_.store(0, std::memory_order_release);
-        sweeper_.notify_all();
+    void end_sweep(sweep& mine, sys::mutex& mutex) noexcept {
+        const lock_guard hold(mutex);
+        sweeps_.remove(mine);
+        wake(mine.at, nullptr);
+    }
+    // Of more than idle memory: one call at a time. Under the mutex; false: another sweep calls it now.
+    static bool begin_call(const reclaimer& r) noexcept { return !std::exchange(r.is_called_, true); }
+    void end_call(const reclaimer& r, sys::mutex& mutex) noexcept {
+        const lock_guard hold(mutex);
+        r.is_called_ = false;
+        wake(nullptr, &r);
+    }
+    // Sleeps until the sweep at this level has ended, or the call of this reclaimer, if it is listed still. False: the
+    // wait is over before: by its end (on fine_clock), or a cancellation. Requires: the thread is in no user call.
+    bool wait_for_sweep(const tree_node& at, sys::mutex& mutex, std::uint64_t end, cancellation* ended_by) noexcept {
+        return wait({.at = &at}, mutex, end, ended_by, [&] { return runs_at(at); });
+    }
+    bool wait_for_call(const reclaimer& r, sys::mutex& mutex, std::uint64_t end, cancellation* ended_by) noexcept {
+        return wait({.called = &r}, mutex, end, ended_by, [&] {
+            bool runs = false;
+            all_.visit_locked([&](const reclaimer& each) { runs = runs || (&each == &r && each.is_called_); });
+            return runs;
+        });
     }
 
   private:
+    struct sleeper {
+        static constexpr std::uint32_t ended = 1; // a signal
+        const tree_node* at = nullptr;
+        const reclaimer* called = nullptr;
+        sys::parking spot{};
+        list_hook<sleeper> place{};
+    };
+    bool runs_at(const tree_node& at) const noexcept {
+        const sweep* s = sweeps_.first();
+        while (s != nullptr && s->at != &at) s = sweeps_.after(*s);
+        return s != nullptr;
+    }
+    void wake(const tree_node* at, const reclaimer* called) noexcept {
+        for (sleeper* s = sleepers_.first(); s != nullptr; s = sleepers_.after(*s))
+            if (s->at == at && s->called == called) s->spot.signal(sleeper::ended);
+    }
+    template <class Runs>
+    bool wait(sleeper&& me, sys::mutex& mutex, std::uint64_t end, cancellation* ended_by, Runs runs) noexcept {
+        const cancellation::sleeper cancelled{ended_by, me.spot};
+        {
+            const lock_guard hold(mutex);
+            if (!runs()) return true;
+            sleepers_.add(me);
+        }
+        std::uint32_t signals = 0;
+        while (!cancelled.is_cancelled() && (signals & sleeper::ended) == 0)
+            if ((signals = me.spot.wait_until(end)) == 0) break;
+        const lock_guard hold(mutex);
+        sleepers_.remove(me);
+        return (signals & sleeper::ended) != 0;
+    }
+
+    intrusive_list<sweep, &sweep::place> sweeps_;
+    intrusive_list<sleeper, &sleeper::place> sleepers_;
     list all_;
-    std::atomic<std::uintptr_t> sweeper_{0}; // the thread of the sweep that runs; 0: none
     std::atomic<std::uint32_t> costly_{0};
 };
 

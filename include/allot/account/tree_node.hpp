@@ -4,13 +4,14 @@
 //     grant()          from the account up to the root: adds the bytes
 //
 // Both run under one hold of the tree's lock. So no other request, and no peak, ever sees a request that failed.
-// Invariant: total = granted + the subtree charges of the children. Complexity: O(depth) per climb. Cost: 200 bytes.
+// Invariant: total = granted + the subtree charges of the children. Complexity: O(depth) per climb. Cost: 208 bytes.
 // Threads: the holder of the tree's lock, unless a function says otherwise; a change of shape also requires the mutex.
 #pragma once
 
 #include <allot/account/account_status.hpp>
 #include <allot/account/leaf_credit.hpp>
 #include <allot/account/level_totals.hpp>
+#include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/intrusive_list.hpp>
@@ -61,6 +62,8 @@ class tree_node {
     account_tree& tree() const noexcept { return *tree_; }
     leaf_credit& credit() noexcept { return credit_; }
     const leaf_credit& credit() const noexcept { return credit_; }
+    wait_queue& waits() noexcept { return waits_; }
+    const wait_queue& waits() const noexcept { return waits_; }
     level_totals& totals() noexcept { return totals_; }
     const level_totals& totals() const noexcept { return totals_; }
 
@@ -81,7 +84,8 @@ class tree_node {
     // The first node from here upwards whose limit is exceeded; null if none.
     static const tree_node* first_over_limit(const tree_node* from) noexcept;
     bool exceeds_limit() const noexcept { return used() > totals_.limit(); }
-    // Whether a leaf may have credit: no listener and no exceeded limit, here and above.
+    // Whether a leaf may have credit: no listener, no exceeded limit, no request that recalls it and no bytes to come
+    // that its refunds would settle, here and above.
     bool may_hold_credit() const noexcept;
 
     // ---- check -----------------------------------------------------------------------------------------------
@@ -131,7 +135,6 @@ class tree_node {
     void cancel(std::size_t bytes) noexcept;  // held bytes are refunded
     void reserve(std::size_t bytes) noexcept { climb(parent_, totals_.reserve(bytes)); }
     void count_listener(bool added) noexcept { listeners_ += added ? 1 : UINT32_MAX; }
-    void release_reservation() noexcept { climb(parent_, totals_.release_reservation()); }
     // Changes own bytes, on every level below `end`; returns the change for `end`.
     change move_own(std::ptrdiff_t by, const tree_node& end) noexcept;
     // Adds a change of a child's subtree charge to each level, up to and without `end`; returns the change for `end`.
@@ -139,8 +142,8 @@ class tree_node {
 
     // ---- shape: also requires the tree's mutex ---------------------------------------------------------------
 
-    // Requires a parent with headroom for the reservation.
-    void attach(std::size_t reservation) noexcept;
+    // Requires a parent with headroom for the floor.
+    void attach(std::size_t floor) noexcept;
     // Returns the subtree charge to the parent, which gets the children. Requires a parent, and that no account from
     // here downwards can have credit any more.
     void detach() noexcept;
@@ -191,6 +194,7 @@ class tree_node {
     list_hook<tree_node> sibling_;
     intrusive_list<tree_node, &tree_node::sibling_> below_;
     intrusive_list<tree_node, &tree_node::creditor_> creditors_; // of below_: those that lead to credit
+    wait_queue waits_;
     std::uint32_t children_ = 0;
     std::uint32_t listeners_ = 0; // that were added here
     std::atomic<bool> has_deferred_{false};
@@ -219,7 +223,7 @@ inline const tree_node* tree_node::first_over_limit(const tree_node* n) noexcept
 }
 inline bool tree_node::may_hold_credit() const noexcept {
     for (const tree_node* n = this; n != nullptr; n = n->parent_)
-        if (n->listeners_ != 0 || n->exceeds_limit()) return false;
+        if (n->listeners_ != 0 || n->waits_.shuts() || n->totals_.to_come() != 0 || n->exceeds_limit()) return false;
     return true;
 }
 inline std::size_t tree_node::headroom() const noexcept {
@@ -363,9 +367,10 @@ inline tree_node::change tree_node::move_own(std::ptrdiff_t by, const tree_node&
 
 // ---- shape -------------------------------------------------------------------------------------------------------
 
-inline void tree_node::attach(std::size_t reservation) noexcept {
+inline void tree_node::attach(std::size_t floor) noexcept {
     depth_ = parent_->depth_ + 1;
-    climb(parent_, totals_.reserve_at_start(reservation));
+    totals_.add_floor(floor);
+    reserve(floor);
     parent_->below_.add(*this);
     ++parent_->children_;
     detached_ = false;

@@ -1,19 +1,30 @@
 // Bytes from a row manager, a chunk arena or an arena, for the adaptors of the standard library.
 //
-// A row manager provides rows without sharing, aligned to at most 4096 bytes; a chunk arena blocks, and an arena whole
-// pages, both aligned to at most a page.
-// Cost: that of the source; alignments of 32 and more take its slow path. Threads: those of the source.
+// A row manager provides rows without sharing, a chunk arena blocks, and an arena whole pages. Alignments go up to 16
+// MiB. Rows have at most 4096, and pages that of a page: bytes that are aligned to more are inside larger ones, whose
+// address is in front of them:
+//
+//   | ...... | address 8 | bytes, aligned ......... |
+//
+// Cost: that of the source; alignments of 32 and more take its slow path, and those that it has not cost their own bytes
+// too. Threads: those of the source.
 #pragma once
 
 #include <allot/adapt/raise_refused.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/category.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/policies.hpp>
+#include <allot/core/product.hpp>
 #include <allot/core/row_type.hpp>
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <new>
+#include <string_view>
 
 namespace allot::inline ALLOT_ABI {
 namespace adapt {
@@ -30,6 +41,7 @@ template <class Source>
 concept block_source = requires(Source& source, void* p, std::size_t n) {
     source.allocate(n, n).address;
     source.deallocate(p, n, n);
+    Source::max_align;
 };
 /// An arena.
 template <class Source>
@@ -49,9 +61,36 @@ inline constexpr std::array<row_type, 8> aligned_bytes = [] {
 }();
 static_assert(aligned_bytes.back().align == row_type::max_align);
 
+inline constexpr std::size_t max_align = std::size_t{1} << 24;
+
 constexpr charge_status misused(std::size_t bytes, const char* what) noexcept {
     return {.outcome = charge_outcome::misused, .requested = bytes, .name = what};
 }
+// Checked builds of a source report this size as misuse; from the standard library it is none.
+ALLOT_ALWAYS_INLINE void check_size([[maybe_unused]] std::string_view by, [[maybe_unused]] std::size_t bytes) {
+    if constexpr (ALLOT_CHECKED != 0)
+        if (bytes > static_cast<std::size_t>(PTRDIFF_MAX))
+            raise_refused(by, bytes, misused(bytes, text_of(misuse::size_too_large).data()));
+}
+// Bytes inside larger ones, which larger(n) allocates, and which are aligned to 16 at least.
+template <class Larger>
+ALLOT_NOINLINE void* allocate_inside(std::string_view by, std::size_t bytes, std::size_t align, Larger larger) {
+    if (!is_power_of_two(align) || align > max_align)
+        raise_refused(by, bytes, misused(bytes, "the alignment is no power of two up to 16 MiB"));
+    if (bytes > static_cast<std::size_t>(PTRDIFF_MAX) - align)
+        raise_refused(by, bytes, misused(bytes, text_of(misuse::size_too_large).data()));
+    void* const whole = larger(bytes + align);
+    auto* const p = reinterpret_cast<std::byte*>(align_up(reinterpret_cast<std::uintptr_t>(whole) + 16, align));
+    std::memcpy(p - sizeof whole, &whole, sizeof whole);
+    return p;
+}
+// The larger bytes around those of allocate_inside().
+inline void* whole_around(const void* p) noexcept {
+    void* whole = nullptr;
+    std::memcpy(&whole, static_cast<const std::byte*>(p) - sizeof whole, sizeof whole);
+    return whole;
+}
+
 // After a refusal that did not say why: makes the request once more.
 template <class Source>
 ALLOT_COLD void* allocate_row_or_raise(Source& source, std::size_t bytes, const row_type& type) {
@@ -70,18 +109,24 @@ template <class Source> ALLOT_NOINLINE void* allocate_row_of_16(Source& source, 
 }
 template <class Source>
 ALLOT_NOINLINE void* allocate_over_aligned_row(Source& source, std::size_t bytes, std::size_t align) {
-    if (align > row_type::max_align || !is_power_of_two(align))
-        raise_refused("the row manager", bytes, misused(bytes, "the alignment is no power of two up to 4096"));
-    return allocate_row(source, bytes, aligned_bytes[log2_floor(align) - 5]);
+    if (ALLOT_LIKELY(align <= row_type::max_align && is_power_of_two(align)))
+        return allocate_row(source, bytes, aligned_bytes[log2_floor(align) - 5]);
+    return allocate_inside("the row manager", bytes, align,
+                           [&](std::size_t n) { return allocate_row(source, n, allot::detail::untyped_of_16); });
 }
-
-template <class Source> ALLOT_NOINLINE void release_aligned_row(Source& source, void* p) noexcept {
-    source.release(p); // finds the class of the row's page
+template <class Source> ALLOT_NOINLINE void release_row_around(Source& source, void* p) noexcept {
+    if (p != nullptr) source.release(whole_around(p));
+}
+// Whether a release by the size is faster: in a handle of one thread, and where each thread has caches.
+template <class Source> constexpr bool is_released_by_size() {
+    if constexpr (requires { typename Source::set; })
+        return resolved<typename Source::set, product::row_manager>::template answer<category::heap>::by_thread;
+    else return requires(Source& source, void* p) { source.release(p, std::size_t{}); };
 }
 
 template <class Source>
 ALLOT_COLD void* allocate_block_or_raise(Source& source, std::size_t bytes, std::size_t align, bool served) {
-    charge_status why = misused(bytes, "the alignment is no power of two up to a page");
+    charge_status why = misused(bytes, "the alignment is no power of two up to 16 MiB");
     void* const p = served ? source.try_allocate(bytes, align, &why).address : nullptr;
     return p != nullptr ? p : (raise_refused("the chunk arena", bytes, why), nullptr);
 }
@@ -90,13 +135,20 @@ template <class Source> std::size_t pages_for(Source& source, std::size_t bytes)
     const std::size_t page = std::size_t{1} << source.page_shift();
     return bytes > SIZE_MAX - page ? SIZE_MAX / page : ceil_div(bytes == 0 ? 1 : bytes, page);
 }
+template <class Source> void* take_pages(Source& source, std::size_t bytes) {
+    charge_status why;
+    std::byte* const p = source.take(pages_for(source, bytes), &why);
+    return p != nullptr ? p : (raise_refused("the arena", bytes, why), nullptr);
+}
 
 } // namespace detail
 
 /// Allocates `bytes`: a row of a row manager, a block of a chunk arena, or whole pages of an arena.
-/// Requires: align is a power of two.
-/// Throws: out_of_memory, a std::bad_alloc; the source's own one where its policy is oom::raise.
+/// Requires: align is a power of two, 16 MiB at most; any other is refused.
+/// Throws: out_of_memory, a std::bad_alloc; the source's own one where its policy is oom::raise; what the arbiter decides
+/// where it is oom::state_machine.
 template <row_source Source> ALLOT_ALWAYS_INLINE void* allocate(Source& source, std::size_t bytes, std::size_t align) {
+    detail::check_size("the row manager", bytes);
     if (ALLOT_LIKELY(align <= 8)) return detail::allocate_row(source, bytes, untyped);
     if (ALLOT_LIKELY(align == 16)) return detail::allocate_row_of_16(source, bytes);
     return detail::allocate_over_aligned_row(source, bytes, align);
@@ -104,17 +156,16 @@ template <row_source Source> ALLOT_ALWAYS_INLINE void* allocate(Source& source, 
 /// Frees bytes of allocate(), of the same source, size and alignment. Null is ignored.
 template <row_source Source>
 ALLOT_ALWAYS_INLINE void deallocate(Source& source, void* p, [[maybe_unused]] std::size_t bytes,
-                                    [[maybe_unused]] std::size_t align) noexcept {
-    if constexpr (requires { source.release(p, bytes); }) {
+                                    std::size_t align) noexcept {
+    if constexpr (detail::is_released_by_size<Source>())
         if (ALLOT_LIKELY(align <= 8)) return source.release(p, bytes);
-        detail::release_aligned_row(source, p);
-    } else {
-        source.release(p);
-    }
+    if (ALLOT_UNLIKELY(align > row_type::max_align)) return detail::release_row_around(source, p);
+    source.release(p); // finds the class of the row's page
 }
 
 template <block_source Source> void* allocate(Source& source, std::size_t bytes, std::size_t align) {
-    const bool served = is_power_of_two(align) && align <= source.arena().page_bytes();
+    detail::check_size("the chunk arena", bytes);
+    const bool served = is_power_of_two(align) && align <= Source::max_align;
     void* const p = ALLOT_LIKELY(served) ? source.allocate(bytes, align).address : nullptr;
     return ALLOT_LIKELY(p != nullptr) ? p : detail::allocate_block_or_raise(source, bytes, align, served);
 }
@@ -125,16 +176,19 @@ template <block_source Source> void deallocate(Source& source, void* p, std::siz
 template <page_source Source>
     requires(!row_source<Source>)
 void* allocate(Source& source, std::size_t bytes, std::size_t align) {
-    const bool served = is_power_of_two(align) && align <= std::size_t{1} << source.page_shift();
-    charge_status why = detail::misused(bytes, "the alignment is no power of two up to a page");
-    std::byte* const p = served ? source.take(detail::pages_for(source, bytes), &why) : nullptr;
-    if (p == nullptr) raise_refused("the arena", bytes, why);
-    return p;
+    detail::check_size("the arena", bytes);
+    if (is_power_of_two(align) && align <= std::size_t{1} << source.page_shift())
+        return detail::take_pages(source, bytes);
+    return detail::allocate_inside("the arena", bytes, align,
+                                   [&](std::size_t n) { return detail::take_pages(source, n); });
 }
 template <page_source Source>
     requires(!row_source<Source>)
-void deallocate(Source& source, void* p, std::size_t bytes, std::size_t) noexcept {
-    if (p != nullptr) source.give(static_cast<std::byte*>(p), detail::pages_for(source, bytes));
+void deallocate(Source& source, void* p, std::size_t bytes, std::size_t align) noexcept {
+    if (p == nullptr) return;
+    const bool is_inside = align > std::size_t{1} << source.page_shift();
+    source.give(static_cast<std::byte*>(is_inside ? detail::whole_around(p) : p),
+                detail::pages_for(source, is_inside ? bytes + align : bytes));
 }
 
 } // namespace adapt

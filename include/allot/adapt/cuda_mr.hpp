@@ -6,6 +6,8 @@
 // cuda_mr<Memory> is device_accessible; name other properties: cuda_mr<Memory, cuda::mr::host_accessible, ...>.
 // The memory must outlive the resource, its copies and all that they allocated. A resource_ref of CCCL refers to the
 // resource itself, which must outlive the reference.
+// Failure: out_of_memory, a std::bad_alloc. On a thread of a task a request of a device_allocator waits as its
+// allocate() does, and may throw a verdict_error (core/retry_error.hpp).
 // Cost: two words, and the memory's own. Threads: those of the memory. Needs the headers of CUDA and CCCL (in CUDA 13:
 // include/cccl), no CUDA library.
 #pragma once
@@ -44,7 +46,7 @@ class cuda_mr {
 
     // --- without a stream ----------------------------------------------------------------------------------------
     /// Allocates memory that any stream may use at once.
-    /// Throws: out_of_memory, a std::bad_alloc.
+    /// Throws: out_of_memory, a std::bad_alloc; what allocate() of the memory throws, if it has one.
     void* allocate_sync(std::size_t bytes, std::size_t align = default_align) {
         charge_status why;
         return or_raise(detail::allocate_any_stream(*memory_, bytes, align, fallback_stream_, why), bytes, why);
@@ -60,7 +62,7 @@ class cuda_mr {
 
     // --- in the order of a stream --------------------------------------------------------------------------------
     /// Allocates memory for later work of `stream`.
-    /// Throws: out_of_memory, a std::bad_alloc.
+    /// Throws: out_of_memory, a std::bad_alloc; what allocate() of the memory throws, if it has one.
     void* allocate(::cuda::stream_ref stream, std::size_t bytes, std::size_t align = default_align) {
         charge_status why;
         return or_raise(detail::allocate_on(*memory_, bytes, align, stream.get(), why), bytes, why);

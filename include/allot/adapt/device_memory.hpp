@@ -2,6 +2,7 @@
 //
 //   void* try_allocate(bytes, align, stream)     for later work of this stream; null on failure
 //   deallocate(p, stream)                        or (p, bytes, stream): frees at this point of the stream
+//   void* allocate(bytes, align, stream)         if there is one: called first, and may wait, and throw
 //
 // and for callers without a stream one of
 //
@@ -9,6 +10,8 @@
 //   deallocate(p)                                or (p, bytes): no stream uses the memory any more
 //   api().synchronize(stream)                    then a fallback stream serves those callers, and is waited for
 //
+// So on a thread of a task a request of a device_allocator waits, and throws what allocate() throws: out_of_memory with
+// its report, or the verdict of the arbiter. No face of Thrust or cuda::mr that allocates is noexcept, so it arrives.
 // A request for 0 bytes returns null without a call of the memory. Cost and threads: those of the memory.
 #pragma once
 
@@ -43,10 +46,14 @@ concept device_memory =
 
 namespace detail {
 
-// `why`: where it fails.
+// `why`: where it returns null. A set with oom::null does not say why: the request is made once more.
 template <device_memory D>
 void* allocate_on(D& d, std::size_t bytes, std::size_t align, typename D::stream_type stream, charge_status& why) {
     if (bytes == 0) return nullptr;
+    if constexpr (requires {
+                      { d.allocate(bytes, align, stream) } -> std::same_as<void*>;
+                  })
+        if (void* const p = d.allocate(bytes, align, stream); ALLOT_LIKELY(p != nullptr)) return p;
     if constexpr (requires { d.try_allocate(bytes, align, stream, &why); }) {
         return d.try_allocate(bytes, align, stream, &why);
     } else {

@@ -6,7 +6,8 @@
 //
 // Thrust's resources know no streams: memory is for any stream at once, and is freed when no stream uses it any more.
 // The memory must outlive the resource, and the resource its vectors and pools. Failure: out_of_memory, a
-// std::bad_alloc.
+// std::bad_alloc. On a thread of a task a request of a device_allocator waits as its allocate() does, and may throw a
+// verdict_error (core/retry_error.hpp).
 // Cost: one virtual call, and the memory's; a stream synchronization where the memory needs a stream.
 // Threads: those of the memory.
 #pragma once

@@ -87,8 +87,9 @@ inline charge_status try_limits(const block_source& from, account& by, std::size
     return {};
 }
 // The view of a new block. Empty for 0 bytes, and where it is refused: `why`, if it is not null.
-ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account& by, std::size_t bytes,
-                                      charge_status* why) noexcept {
+// `most`: how far the whole request goes, which waits elsewhere.
+ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account& by, std::size_t bytes, charge_status* why,
+                                      const charge_wait& most = never_waits) noexcept {
     constexpr std::size_t large = std::size_t{64} << 10;
     const auto report_status = [why](const charge_status& s) {
         if (why != nullptr) *why = s;
@@ -104,7 +105,7 @@ ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account& by, std
         m = take_or_reclaim(from, by, bytes, none);
         if (m.address == nullptr) return report_status(none), raw_view{};
     }
-    const charge_status s = by.try_charge(m.bytes);
+    const charge_status s = try_charge(by.node(), m.bytes, most);
     if (ALLOT_UNLIKELY(!s.fitted())) report_status(s);
     if (s) {
         const raw_view v = view_of(m, bytes, by, from, false, from.host_access());

@@ -47,7 +47,7 @@ class buffer_memory {
         asked.judged = true;
         asked.charges_others = true;
         buffer b;
-        const auto again = [&] { return bool(b = try_allocate(by, bytes, &asked.why)); };
+        const auto again = [&] { return bool(b = try_once(by, bytes, asked)); };
         if (ALLOT_LIKELY(again() || bytes == 0)) return b;
         if (detail::wait_for(by.node(), asked, again)) return b;
         by.raise_verdict(asked.why);
@@ -65,7 +65,7 @@ class buffer_memory {
         asked.wait = &wait;
         asked.charges_others = true;
         buffer b;
-        const auto again = [&] { return bool(b = try_allocate(by, bytes, &asked.why)); };
+        const auto again = [&] { return bool(b = try_once(by, bytes, asked)); };
         if (!again() && !asked.why) detail::wait_for(by.node(), asked, again);
         if (why != nullptr) *why = asked.why;
         return b;
@@ -84,6 +84,11 @@ class buffer_memory {
 
   private:
     friend class buffer_reservation;
+    // An attempt of a request that may wait.
+    buffer try_once(account& by, std::size_t bytes, detail::memory_request& asked) const noexcept {
+        return buffer{detail::new_view(source_, by, bytes, &asked.why,
+                                       {.wait = asked.wait, .judged = asked.judged, .elsewhere = true})};
+    }
     // A buffer for which the account is charged `charged` bytes already.
     buffer allocate_charged(account& by, std::size_t bytes, std::size_t charged, charge_status& why) const noexcept {
         return buffer{detail::view_for_charge(source_, by, bytes, charged, why)};

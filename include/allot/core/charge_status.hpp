@@ -29,6 +29,7 @@ enum class charge_outcome : std::uint8_t {
     rolled_back,      // not charged: an arbiter rolls the thread back (docs/oom.md)
     split,            // not charged: the same, and the input must be smaller
     removed,          // not charged: the thread's task was removed
+    held_back,        // not charged: it would fit, but a request that waits for memory there is next
 };
 
 /// Whether the bytes are charged now.
@@ -52,7 +53,8 @@ constexpr std::string_view text_of(charge_outcome outcome) noexcept {
                                           "no address space",
                                           "rolled back",
                                           "to be split",
-                                          "removed with its task"};
+                                          "removed with its task",
+                                          "behind a request that waits"};
     return texts[static_cast<std::size_t>(outcome)];
 }
 

@@ -84,7 +84,8 @@ class tree_ledger {
 
     // A refusal changes nothing.
     bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
-        const charge_status s = account_.try_hold(bytes);
+        const charge_status s = detail::charge_slow(account_.node(), bytes, detail::charge_mode::held,
+                                                    {.wait = asked.wait, .judged = asked.judged});
         if (ALLOT_UNLIKELY(!s)) asked.refuse(s);
         return s.charged();
     }

@@ -18,6 +18,7 @@
 
 #include <allot/account/command.hpp>
 #include <allot/account/judge.hpp>
+#include <allot/account/tree_node.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/units.hpp>
@@ -27,7 +28,9 @@
 #include <allot/oom/task_record.hpp>
 #include <allot/oom/task_register.hpp>
 #include <allot/sync/lock_guard.hpp>
+#include <allot/sys/parking.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -97,6 +100,27 @@ class arbiter final : public judged_by, allot::detail::judge {
         const allot::detail::lock_guard hold(tasks_.lock);
         const machine::thread& t = tasks_.states[id];
         return t.task != no_id && t.others.empty() ? tasks_.tasks[t.task].memory : nullptr;
+    }
+    task_id task_of(thread_id id) const noexcept override {
+        const allot::detail::lock_guard hold(tasks_.lock);
+        return tasks_.states[id].task;
+    }
+    std::uint64_t decides_at(thread_id id) const noexcept override {
+        const allot::detail::lock_guard hold(tasks_.lock);
+        return tasks_.states[id].delayed ? tasks_.decides_at : sys::parking::never;
+    }
+    std::size_t held_by_no_task(const allot::detail::tree_node& at) const noexcept override {
+        if (rules().unknown_holders_wait.ms == 0) return 0;
+        const allot::detail::lock_guard hold(tasks_.lock);
+        std::size_t bytes = at.used();
+        for (task_id id = 0; id != tasks_.states.tasks().size(); ++id) {
+            if (!tasks_.states.tasks()[id].used) continue;
+            const account* const memory = tasks_.tasks[id].memory;
+            if (memory == nullptr || &memory->node().tree() != &at.tree()) return 0; // it may hold all
+            if (at.is_below(memory->node())) return 0;
+            if (memory->node().is_below(at)) bytes -= std::min(bytes, memory->node().used());
+        }
+        return bytes;
     }
     void deliver() noexcept override { tasks_.deliver(); }
     void check_no_root() const noexcept {

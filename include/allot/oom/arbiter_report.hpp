@@ -54,6 +54,7 @@ inline void write_thread(text_writer& out, const task_register& of, thread_id id
             .put(" (")
             .put(text_of(t.memory))
             .put(")");
+    if (t.delayed) out.put(", and for bytes that no task holds");
     if (t.scopes == 0) out.put(", in no retry scope");
     if (t.waits == waits_for::outside) out.put(", waits for what no task holds");
     if (t.waits == waits_for::pool) out.put(", waits for pool threads");

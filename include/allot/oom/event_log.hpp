@@ -108,7 +108,9 @@ class event_log {
         switch (c.what) {
         case event::task_begun:
         case event::resource_begun: return true;
-        case event::refunded: return is_kind;
+        case event::refunded:
+        case event::held_outside: return is_kind;
+        case event::returned: return is_kind && m.outside_of(static_cast<memory_kind>(c.detail)).held >= c.bytes;
         case event::started: return has_task && c.detail <= static_cast<std::uint8_t>(thread_kind::shuffle);
         case event::task_ended: return has_task;
         case event::removed: return has_thread || (c.thread == no_id && has_task);

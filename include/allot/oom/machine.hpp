@@ -3,12 +3,15 @@
 //
 // An event changes the state of its thread (transition_table.hpp). Where no task can go on then, the machine decides:
 //
+//   one fits, but goes behind   it passes the request that it waits for
 //   some wait for memory        the last of them that may be rolled back is; a single one makes its request once more
 //                               first, while all others are rolled back
 //   all are rolled back         one of them begins its attempt again, alone; if such an attempt has failed since the
 //                               last progress, it splits its input
 //   it may not be rolled back   its request is refused
 //
+// A decision over requests that wait is put off while bytes that no task holds would serve the first of them: for as
+// long as a token announces them, else until the thread of that request says that it has waited long.
 // A request that a limit of its task alone refuses is decided among the threads of that task.
 // Cost: step() is O(threads) where it decides, else O(1); only add_task(), add_thread(), work_on() and hold() take
 // memory. Threads: as any value.
@@ -58,7 +61,7 @@ class machine : public situation {
         switch (c.what) {
         case event::started: return start(static_cast<thread_kind>(c.detail), c.on, sink);
         case event::announced: return announce(c.thread, kind, c.bytes, sink);
-        case event::failed: return fail(c.thread, now, sink);
+        case event::failed: return fail(c.thread, c.detail, sink, c.bytes, c.free);
         case event::ended: return end_thread(c.thread, sink), 1;
         case event::removed:
             if (c.thread == no_id) return remove_task(c.on, sink), 1;
@@ -73,11 +76,14 @@ class machine : public situation {
         case event::tries_alone:
         case event::rolled_back:
         case event::split:
-        case event::refused: return step(c.thread, c.what, sink);
+        case event::refused:
+        case event::let_pass:
+        case event::delayed: return step(c.thread, c.what, sink);
         case event::requested:
         case event::injected: return 1; // for the log, and who counts
         case event::never_fits: return never_fits(c.thread, kind, c.bytes, sink);
         case event::overdue: return overdue(c.thread, sink);
+        case event::waited_long: return waited_long(c.thread, sink);
         case event::scope_begun: return enter_scope(c.thread, now), 1;
         case event::scope_ended: return leave_scope(c.thread, now, c.free, sink), 1;
         case event::barred: return bar(c.thread, now), 1;
@@ -92,6 +98,11 @@ class machine : public situation {
         case event::held: return hold(c.on, static_cast<task_id>(c.number), true, sink), 1;
         case event::let_go: return hold(c.on, static_cast<task_id>(c.number), false, sink), 1;
         case event::refunded: return freed(kind, c.free, sink), 1;
+        case event::held_outside: return outside_[c.detail].held += c.bytes, 1;
+        case event::returned:
+            outside_[c.detail].held -= c.bytes;
+            decide(sink);
+            return 1;
         }
         return 0;
     }
@@ -109,7 +120,7 @@ class machine : public situation {
         for (resource& r : resources_) std::erase(r.holders, id);
         for (thread& t : threads_)
             if (t.waits == waits_for::task && t.on == id) t.waits = waits_for::nothing; // the id may be used again
-        note_progress();
+        note_part_done();
         if (!any_in(thread_state::blocked)) wake_first(rules_.most_woken, sink);
         decide(sink);
     }
@@ -188,7 +199,8 @@ class machine : public situation {
         if (!is_legal(t.state, by)) return was_refused;
         const bool was_alone = t.alone; // which ends with each event but that of a new try
         if (by != event::announced) t.alone = false;
-        if (by == event::failed && was_alone && t.state == thread_state::alloc && is_alone(id, scope_of(t))) {
+        if (by == event::failed && was_alone && !t.held_back && t.state == thread_state::alloc &&
+            is_alone(id, scope_of(t)) && !is_served_from_outside(t) && !may_be_served_from_outside(t)) {
             note_failed_alone(t);
             roll_back(id, sink);
             decide(sink);
@@ -214,9 +226,20 @@ class machine : public situation {
         t.bytes = bytes;
         return step(id, event::announced, sink);
     }
-    /// The request was refused again. `own`: by a limit of the thread's task alone, so no other task's end helps it.
-    template <class Sink> bool fail(thread_id id, bool own, Sink sink) {
-        if (is_legal(threads_[id].state, event::failed)) threads_[id].own = own;
+    /// The request was refused again. `why`: failed_by_own_limit: by a limit of the thread's task alone, so no other
+    /// task's end helps it; failed_held_back: it fits, but goes behind another. `unknown`: bytes that no task holds
+    /// where it was refused; `free`: those that are free there.
+    template <class Sink>
+    bool fail(thread_id id, std::uint8_t why, Sink sink, std::size_t unknown = 0, std::size_t free = 0) {
+        thread& t = threads_[id];
+        if (is_legal(t.state, event::failed)) {
+            t.own = (why & failed_by_own_limit) != 0;
+            t.held_back = (why & failed_held_back) != 0;
+            t.unknown = unknown;
+            t.free = free;
+            std::size_t& stays = outside_[static_cast<std::size_t>(t.memory)].stays;
+            if (!t.own) stays = std::min(stays, unknown);
+        }
         return step(id, event::failed, sink);
     }
     /// A wait for other things than memory begins; waits_for::nothing: it has ended.
@@ -243,7 +266,7 @@ class machine : public situation {
         t.has_split = false;
         if (t.state == thread_state::unknown) return decide(sink); // it was removed, and has freed what it had
         if (!done) return;
-        note_progress();
+        note_part_done();
         if (t.task != no_id) ++tasks_[t.task].epoch;
         if (rules_.rolled_back_wakes == wakes::at_scope_end)
             wake_first_that_fits(free, [](const thread&) { return true; }, sink);
@@ -266,6 +289,16 @@ class machine : public situation {
         else split(id, sink);
         return true;
     }
+    /// The decision that is put off is due now. Where no task needs it any more, the next one may be put off again.
+    template <class Sink> bool waited_long(thread_id id, Sink sink) {
+        const thread& t = threads_[id];
+        if (!t.delayed) return false;
+        const bool is_due = is_deadlocked();
+        if (is_due) outside_[static_cast<std::size_t>(t.memory)].stays = t.unknown;
+        end_delay(is_due ? delay::over : delay::none);
+        decide(sink);
+        return true;
+    }
     /// The request is larger than its limit: no other's end helps it, so it is split. Outside a scope nothing is
     /// decided: it is refused anyway.
     template <class Sink> bool never_fits(thread_id id, memory_kind kind, std::size_t bytes, Sink sink) {
@@ -280,11 +313,21 @@ class machine : public situation {
   private:
     bool is_spent(const thread& t) const noexcept { return t.attempts >= rules_.most_attempts; }
     void note_progress() noexcept { ++epoch_; }
+    void note_part_done() noexcept {
+        note_progress();
+        end_delay(delay::none);
+    }
+    void end_delay(delay now) noexcept {
+        delay_ = now;
+        for (thread& t : threads_) t.delayed = false;
+    }
 
     template <class Sink> void set(thread_id id, event by, Sink& sink) {
         thread& t = threads_[id];
         const thread_state from = std::exchange(t.state, after(t.state, by));
+        if (t.state != thread_state::blocked) t.held_back = t.passes = false;
         if (t.state == thread_state::running || t.state == thread_state::unknown) t.own = false;
+        t.delayed = by == event::delayed;
         sink(change{id, from, by, t.state});
     }
     template <class Sink> void refuse(thread_id id, Sink& sink) {
@@ -358,6 +401,17 @@ class machine : public situation {
             if (may_wake(threads_[id]) && id != found && goes_before(id, found)) ++threads_[id].bypasses;
         wake(found, sink);
     }
+    // Whether bytes that no task holds would serve the first request that waits, so that no decision is due yet.
+    template <class Sink> bool put_off(Sink& sink) {
+        const thread_id first =
+            find(true, [](const thread& t) { return takes_part(t) && t.state == thread_state::blocked && !t.own; });
+        if (first == no_id) return false;
+        if (is_served_from_outside(threads_[first])) return true;
+        if (!may_be_served_from_outside(threads_[first])) return false;
+        if (delay_ == delay::none) delay_ = delay::runs, ++delays_;
+        if (!threads_[first].delayed) set(first, event::delayed, sink);
+        return true;
+    }
     template <class Sink> void decide(Sink& sink) {
         for (const thread& t : threads_)
             if (t.used && t.own && decide_among(t.task, sink)) return;
@@ -377,6 +431,13 @@ class machine : public situation {
         for (const thread& t : threads_) waiting += takes_part(t, of) && t.state == thread_state::blocked;
         if (waiting != 0) {
             const auto sleeps = [of](const thread& t) { return takes_part(t, of) && t.state == thread_state::blocked; };
+            const thread_id passes = find(true, [&](const thread& t) { return sleeps(t) && t.held_back; });
+            if (passes != no_id) { // its request fits
+                set(passes, event::let_pass, sink);
+                threads_[passes].passes = true;
+                return true;
+            }
+            if (of == no_id && put_off(sink)) return true;
             const auto may_go = [&](const thread& t) { return sleeps(t) && may_be_rolled_back(t); };
             thread_id victim = find(false, may_go);
             if (victim == no_id) victim = find(false, sleeps);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/units.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +47,10 @@ struct rules {
     /// Rollbacks and splits of a thread since it last finished a part of its work, before its request is refused for
     /// good. The code counts them over the thread's whole life.
     std::uint32_t most_attempts = 500;
+    /// How long a decision is put off, once until a part of some work is finished, where bytes that no task holds would
+    /// serve the first request that waits; 0: not at all. The default is longer than most reads of a disk or network
+    /// that such bytes are held for, and shorter than most work that a rollback would redo.
+    time_span unknown_holders_wait{100};
 };
 
 /// The place of a task: a larger number is first, then the task that came first.

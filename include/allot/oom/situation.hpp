@@ -3,8 +3,9 @@
 // A thread is stuck while it waits for memory, is rolled back, or waits for a task, a pool or a resource that tasks
 // hold: explicit edges, no samples. A task is blocked if one of its dedicated threads is held up by others (rules: or
 // all are), and each pool thread that works for it is. A request that a limit of its task alone refuses (`own`) waits
-// for no other task: then the threads of that task decide.
-// Invariant: valid(). Cost: 96 bytes per thread, 32 per task. Threads: as any value.
+// for no other task: then the threads of that task decide. Bytes that no task holds may come back by themselves:
+// where they would serve the first request that waits, a decision is put off.
+// Invariant: valid(). Cost: 120 bytes per thread, 32 per task. Threads: as any value.
 // Source: the any/all rule is Spark-RAPIDS', 2022.
 #pragma once
 
@@ -15,6 +16,7 @@
 #include <allot/oom/thread_state.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -57,6 +59,9 @@ class situation {
         bool refused = false;       // its request is to fail
         bool has_split = false;     // since its last progress, for a wait that took too long
         bool own = false;           // its request was refused by a limit of its task alone
+        bool held_back = false;     // it sleeps though its request fits, behind another that is due
+        bool passes = false;        // that one, with its next try
+        bool delayed = false;       // it keeps the time while a decision is put off
         bool covered = false;       // it has ended, or the same thread of the program works by an inner token now
         std::uint8_t bypasses = 0;  // others that were woken before it, though it is first
         std::uint32_t barred = 0;   // no_rollback tokens; while it has one, it must not be rolled back
@@ -66,6 +71,8 @@ class situation {
         task_id task = no_id;       // that it works for, the first one
         alone_mark alone_of_all, alone_of_own; // among all threads; among those of its task
         std::size_t bytes = 0;                 // of its last request
+        std::size_t free = 0;                  // where that was refused last
+        std::size_t unknown = 0;               // bytes there that no task holds
         std::vector<task_id> others;           // further tasks of a pool thread
 
         friend bool operator==(const thread&, const thread&) = default;
@@ -86,6 +93,15 @@ class situation {
         friend bool operator==(const resource&, const resource&) = default;
     };
 
+    // Bytes that no task holds, of one kind of memory.
+    struct outside {
+        std::size_t held = 0;  // by tokens, until these end
+        std::size_t stays = 0; // that did not come back when a decision was put off
+
+        friend bool operator==(const outside&, const outside&) = default;
+    };
+    enum class delay : std::uint8_t { none, runs, over };
+
     explicit situation(const oom::rules& r) noexcept : rules_(r) {}
 
     const oom::rules& rules() const noexcept { return rules_; }
@@ -94,6 +110,10 @@ class situation {
     const std::vector<task>& tasks() const noexcept { return tasks_; }
     const std::vector<resource>& resources() const noexcept { return resources_; }
     const std::vector<task_id>& holders(resource_id id) const noexcept { return resources_[id].holders; }
+    const outside& outside_of(memory_kind kind) const noexcept { return outside_[static_cast<std::size_t>(kind)]; }
+    /// Of decisions, until a part of some work is finished; and how many have begun.
+    delay delay_now() const noexcept { return delay_; }
+    std::uint64_t delays() const noexcept { return delays_; }
 
     /// Whether the thread runs on only when others do something.
     bool is_stuck(const thread& t) const noexcept {
@@ -111,7 +131,8 @@ class situation {
     /// What becomes of its request.
     verdict verdict_for(thread_id id) const noexcept {
         switch (const thread& t = threads_[id]; t.state) {
-        case thread_state::running: return t.refused ? verdict::refused : verdict::try_again;
+        case thread_state::running:
+            return t.refused ? verdict::refused : t.passes ? verdict::passes : verdict::try_again;
         case thread_state::alloc:
         case thread_state::alloc_free: return verdict::try_again;
         case thread_state::bufn_throw:
@@ -185,7 +206,8 @@ class situation {
         return true;
     }
     friend bool operator==(const situation& a, const situation& b) noexcept {
-        return a.threads_ == b.threads_ && a.tasks_ == b.tasks_ && a.resources_ == b.resources_;
+        return a.threads_ == b.threads_ && a.tasks_ == b.tasks_ && a.resources_ == b.resources_ &&
+               a.outside_ == b.outside_ && a.delay_ == b.delay_;
     }
 
   protected:
@@ -220,6 +242,16 @@ class situation {
     std::uint64_t epoch_of(const thread& t) const noexcept { return t.own ? tasks_[t.task].epoch : epoch_; }
     // The tasks that a thread's decision concerns.
     static task_id scope_of(const thread& t) noexcept { return t.own ? t.task : no_id; }
+    // Whether bytes that no task holds would serve its request: those that a token announces; those that may come back.
+    bool is_served_from_outside(const thread& t) const noexcept {
+        const std::size_t held = outside_of(t.memory).held;
+        return !t.own && held != 0 && (t.bytes <= held || t.bytes - held <= t.free);
+    }
+    bool may_be_served_from_outside(const thread& t) const noexcept {
+        const std::size_t stays = outside_of(t.memory).stays, come = t.unknown > stays ? t.unknown - stays : 0;
+        return delay_ != delay::over && rules_.unknown_holders_wait.ms != 0 && !t.own && come != 0 &&
+               (t.bytes <= come || t.bytes - come <= t.free);
+    }
     bool any_in(thread_state s) const noexcept {
         for (const thread& t : threads_)
             if (t.used && t.state == s) return true;
@@ -245,6 +277,9 @@ class situation {
     std::vector<thread> threads_;
     std::vector<task> tasks_;
     std::vector<resource> resources_;
+    std::array<outside, 2> outside_{}; // by memory_kind
+    delay delay_ = delay::none;
+    std::uint64_t delays_ = 0;
 
   private:
     // The first place in order among all tasks that it works for; of a thread of no task: the last place.

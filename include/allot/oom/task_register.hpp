@@ -11,9 +11,11 @@
 #include <allot/oom/event_log.hpp>
 #include <allot/oom/machine.hpp>
 #include <allot/oom/task_record.hpp>
+#include <allot/reclaim/wait_limit.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/clock.hpp>
 #include <allot/sys/mutex.hpp>
+#include <allot/sys/parking.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -33,7 +35,9 @@ struct task_register {
     std::deque<task_record> tasks;     // by id
     task_stats ended;                  // of tasks that have ended
     std::uint64_t sequence = 0, tasks_so_far = 0, threads_so_far = 0;
-    bool is_unused = true; // no scope has begun, so nothing has cut free memory
+    std::uint64_t delays = 0;                       // that have begun
+    std::uint64_t decides_at = sys::parking::never; // on fine_clock, where a decision is put off
+    bool is_unused = true;                          // no scope has begun, so nothing has cut free memory
     std::atomic<bool> signals_due{false};
     // Free memory may be in pieces: an attempt alone has it gathered first. Read without the lock.
     std::atomic<bool> refused_since_gathered{false};
@@ -64,16 +68,20 @@ struct task_register {
             log.write(log.context, {.sequence = sequence, .is_change = true, .what = {}, .became = made});
         if (made.thread >= threads.size() || states[made.thread].task == no_id) return;
         count(made);
+        if (delays != states.delays()) { // put off now
+            delays = states.delays();
+            decides_at = wait_limit{states.rules().unknown_holders_wait}.deadline();
+        }
         if (is_woken_by_another(made)) {
             threads[made.thread].to_signal = true;
             signals_due.store(true, std::memory_order_relaxed);
         }
     }
-    // Whether a thread is to be signalled. The list of waiters signals one that may fit; a thread that gives up or ends
-    // is awake.
+    // Whether a thread is to be signalled: also to keep the time. The list of waiters signals one that may fit; a
+    // thread that gives up or ends is awake.
     static bool is_woken_by_another(const change& made) noexcept {
         if (made.by == event::may_fit || made.by == event::given_up || made.by == event::ended) return false;
-        return is_asleep(made.from) && !is_asleep(made.to);
+        return is_asleep(made.from) && (!is_asleep(made.to) || made.by == event::delayed);
     }
     // Adds the change to the numbers of its task, and the spans of time that end with it: asleep, or in an attempt.
     void count(const change& made) noexcept {
@@ -93,7 +101,7 @@ struct task_register {
                 r.attempt_at = 0;
             }
         }
-        s.waits += made.to == thread_state::blocked;
+        s.waits += made.to == thread_state::blocked && made.by != event::delayed;
         s.rollbacks += made.by == event::thrown && made.from == thread_state::bufn_throw;
         s.splits += made.by == event::thrown && made.from == thread_state::split_throw;
         s.refused += made.by == event::refused;

@@ -43,9 +43,11 @@ inline constexpr auto transitions = [] {
         // a sleeper
         {blocked, may_fit, running},
         {blocked, tries_alone, running},
+        {blocked, let_pass, running},
         {blocked, rolled_back, bufn_throw},
         {blocked, split, split_throw},
         {blocked, refused, running},
+        {blocked, delayed, blocked},
         {blocked, removed, remove_throw},
         // one that has tried alone
         {alloc, rolled_back, bufn_throw},

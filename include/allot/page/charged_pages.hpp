@@ -169,7 +169,9 @@ template <class Ledger> class charged_pages {
             }
             if (charge.held() != 0) charge.cancel();
             if (const std::size_t needs = budget.clean; needs > budget.most) {
-                if ((budget.wanted > needs && hold(budget.wanted)) || hold(needs)) continue;
+                const bool wants = budget.wanted > needs;
+                if (wants && hold(budget.wanted)) continue;
+                if ((!wants || asked.why.outcome == charge_outcome::over_limit) && hold(needs)) continue;
                 const charge_status why = asked.why;
                 detail::page_budget used{.most = 0, .only_used = true};
                 if (why.outcome == charge_outcome::over_limit) got = in_move(move, get, used);

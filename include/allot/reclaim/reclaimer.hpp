@@ -76,7 +76,8 @@ class reclaimer {
 
     const char* name_;
     const std::uint32_t cost_;
-    const account* home_ = nullptr; // that it was added to; null: none
+    mutable bool is_called_ = false; // by a sweep; requires the mutex of the tree's shape
+    const account* home_ = nullptr;  // that it was added to; null: none
     called_hook<reclaimer> place_;
     std::atomic<std::size_t> freed_{0}, calls_{0};
     std::atomic<std::uint64_t> nanoseconds_{0};

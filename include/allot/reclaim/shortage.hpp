@@ -14,11 +14,16 @@ struct shortage {
     std::uint32_t most_cost = UINT32_MAX; ///< reclaimers of a higher cost are not called
     bool critical = false;                ///< the second pass: the first one freed too little
     bool waits = false;                   ///< the request waits: a call may wait for a device's work
+    const account* requester = nullptr;   ///< whose request it is
+    std::uint32_t task = UINT32_MAX;      ///< oom::task::id() of its thread, at the arbiter of its root; else this
 
-    /// Bytes that must become free where the request was refused. Other requests may free or take some meanwhile.
+    /// Bytes that must become free where the request was refused, with those by which a lowered limit is exceeded.
+    /// Other requests may free or take some meanwhile. Of an arena whose free pages are in pieces: those requested.
     std::size_t missing() const noexcept {
-        const std::size_t free = why.limit > why.used ? why.limit - why.used : 0;
-        return why.requested > free ? why.requested - free : 0;
+        if (why.outcome == charge_outcome::no_address_space) return why.requested;
+        if (why.used <= why.limit && why.requested <= why.limit - why.used) return 0;
+        const std::size_t needed = why.requested < SIZE_MAX - why.used ? why.requested + why.used : SIZE_MAX;
+        return needed - why.limit;
     }
 };
 

@@ -24,6 +24,7 @@ struct wait_limit {
 
     time_span most;
     cancellation* end = nullptr;
+    bool is_patient = false; // patient(): it shuts no cache, and recalls no credit
 
     // On fine_clock.
     std::uint64_t deadline() const noexcept {
@@ -32,5 +33,9 @@ struct wait_limit {
         return now + (most.ms < longest ? most.ms : longest) * 1'000'000;
     }
 };
+
+/// The same for a request that others do not hurry for, of work that has not begun: while it waits, accounts keep their
+/// credit and products their caches. So it is granted from what is refunded; and it looks again after 10 to 100 ms.
+constexpr wait_limit patient(wait_limit of) noexcept { return of.is_patient = true, of; }
 
 } // namespace allot::inline ALLOT_ABI

@@ -1,4 +1,4 @@
-// Threads: a number that identifies a living thread, yield, sleep.
+// Threads: a number that identifies a living thread, yield.
 //
 // The number is the hardware's thread pointer; a new thread may get the number of one that has ended.
 // Cost: one instruction on x86-64 and aarch64. Threads: any.
@@ -7,7 +7,6 @@
 #include <allot/config.hpp>
 
 #include <cstdint>
-#include <ctime>
 #include <pthread.h>
 #include <sched.h>
 
@@ -29,13 +28,6 @@ inline std::uintptr_t thread_token() noexcept {
 }
 
 inline void yield_thread() noexcept { ::sched_yield(); }
-// Sleeps for about this many nanoseconds; less when a signal arrives.
-inline void sleep_thread(std::uint64_t nanoseconds) noexcept {
-    timespec t{};
-    t.tv_sec = static_cast<std::time_t>(nanoseconds / 1'000'000'000u);
-    t.tv_nsec = static_cast<long>(nanoseconds % 1'000'000'000u);
-    ::nanosleep(&t, nullptr);
-}
 
 } // namespace sys
 } // namespace allot::inline ALLOT_ABI

@@ -9,8 +9,8 @@ BUGS = {
         law=5),
     "buffer_charged_by_what_was_asked": bug(
         "unit/buffer/buffers.cpp",
-        "const charge_status s = by.try_charge(m.bytes);",
-        "const charge_status s = by.try_charge(bytes);",
+        "const charge_status s = try_charge(by.node(), m.bytes, most);",
+        "const charge_status s = try_charge(by.node(), bytes, most);",
         law=1),
     "buffer_memory_kept_by_a_refused_request": bug(
         "unit/buffer/buffers.cpp",

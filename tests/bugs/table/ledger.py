@@ -47,4 +47,9 @@ BUGS = {
         "n.close_credit();",
         "",
         within="refuse_charges", law=1),
+    "last_refund_wakes_no_close": bug(
+        "unit/account/closing.cpp",
+        "if (a.life.is_drain_awaited()) a.tree().wake_watches(); if (!a.life.ends_by_itself()) return;",
+        "if (!a.life.ends_by_itself()) return;",
+        law=4),
 }

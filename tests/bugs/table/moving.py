@@ -37,11 +37,6 @@ BUGS = {
         "if (is_shared_) return refuse(\"a row with several links is not resized\");",
         "",
         law=11),
-    "resize_moves_a_pinned_row": bug(
-        "unit/row/resized_contents.cpp",
-        "if (!may_move_) return refuse(\"a row of this type does not move\");",
-        "",
-        law=11),
     "huge_row_of_a_pinned_type_moves": bug(
         "unit/row/resized_contents.cpp",
         "regrow{run_of(h), h.pages, pages, type.can_move(), type.moves_as_bytes()}",

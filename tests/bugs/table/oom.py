@@ -69,4 +69,14 @@ BUGS = {
         "signals_due.store(n == most, std::memory_order_relaxed); }",
         "} signals_due.store(n == most, std::memory_order_relaxed);",
         law=4),
+    "face_of_a_device_never_waits": bug(
+        "unit/adapt/faces_in_tasks.cpp",
+        "if (void* const p = d.allocate(bytes, align, stream); ALLOT_LIKELY(p != nullptr)) return p;",
+        "",
+        law=4),
+    "nobody_keeps_the_time_of_a_decision": bug(
+        "unit/oom/outside.cpp",
+        "return is_asleep(made.from) && (!is_asleep(made.to) || made.by == event::delayed);",
+        "return is_asleep(made.from) && !is_asleep(made.to);",
+        law=4),
 }

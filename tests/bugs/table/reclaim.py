@@ -31,8 +31,8 @@ BUGS = {
         law=4),
     "waiter_sleeps_without_a_look": bug(
         "model/relacy_accounts.cpp",
-        "scope.tree.waiters.sleep(w_); } // may wake it",
-        "} w_.trying = false;",
+        "scope.sleeps(w_);",
+        "",
         law=4),
     "decision_at_an_unlock_is_not_delivered": bug(
         "model/relacy_tasks.cpp",
@@ -41,8 +41,8 @@ BUGS = {
         law=4),
     "sleeper_is_not_reported": bug(
         "model/relacy_tasks.cpp",
-        "w.asks = w.judged != nullptr;",
-        "",
+        "slept->judged->post_in_lock({.what = oom::event::failed, .detail = slept->how_it_failed()});",
+        ";",
         law=4),
     "wake_up_comes_to_a_later_request": bug(
         "model/relacy_tasks.cpp",
@@ -50,14 +50,24 @@ BUGS = {
         "",
         law=4),
     "woken_one_ends_and_wakes_nobody": bug(
-        "unit/reclaim/waiting.cpp",
-        "scope.tree.waiters.remove(w_);",
-        "scope.tree.waiters.remove(w_); scope.tree.acts_at_unlock = false;",
+        "unit/reclaim/fairness.cpp",
+        "scope.tree.remove(w_); scope.look_from(*w_.by);",
+        "scope.tree.remove(w_);",
         law=4),
     "waiter_is_passed_by_for_ever": bug(
         "unit/reclaim/waiting.cpp",
-        "w.bypasses >= most_bypasses && by.is_below(*w.at)",
-        "w.bypasses > most_bypasses && by.is_below(*w.at)",
+        "++first->bypasses;",
+        "static_cast<void>(first);",
+        law=4),
+    "due_one_waits_for_a_task_behind_it": bug(
+        "unit/reclaim/fairness.cpp",
+        "if (holds == nullptr || !waits_for_those_behind(*due, by.tree().waits, holds)) return due;",
+        "return due;",
+        law=4),
+    "held_back_one_does_not_pass": bug(
+        "model/oom.cpp",
+        "return sleeps(t) && t.held_back;",
+        "return sleeps(t) && t.used != t.used;",
         law=4),
     "row_is_released_into_a_shared_cache_beside_a_waiter": bug(
         "unit/reclaim/waiting_products.cpp",
@@ -84,24 +94,19 @@ BUGS = {
         "!user_call::is_inside_any() && by.is_open()",
         "by.is_open()",
         law=5),
-    "cancelled_wait_goes_on": bug(
-        "unit/reclaim/waiting.cpp",
-        "s->spot.signal(cancelled);",
-        "static_cast<void>(s);",
-        law=4),
     "impossible_request_waits": bug(
         "unit/reclaim/waiting.cpp",
         "return can_fit(by, why, why.requested);",
         "return true;",
         law=4),
-    "request_inside_a_sweep_waits": bug(
-        "unit/account/reclaimers.cpp",
-        "if (user_call::is_inside_any()) return false;",
-        "",
-        law=5),
     "each_thread_sweeps": bug(
         "unit/account/reclaimers.cpp",
-        "if (waited) return climbed::served;",
+        "if (runs_at(at)) return beginning::other_runs;",
         "",
+        law=5),
+    "sweep_holds_up_other_levels": bug(
+        "unit/account/reclaimers.cpp",
+        "while (s != nullptr && s->at != &at) s",
+        "while (false) s",
         law=5),
 }

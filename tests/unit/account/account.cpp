@@ -196,7 +196,7 @@ TEST_CASE("sums do not overflow", "[accounts]") {
     CHECK_FALSE(leaf.force_charge(SIZE_MAX));
     CHECK(leaf.try_charge(PTRDIFF_MAX - 1000));
     CHECK_FALSE(leaf.force_charge(PTRDIFF_MAX));
-    CHECK_FALSE(leaf.maybe_reserve(SIZE_MAX));
+    CHECK_FALSE(leaf.reserve_for(SIZE_MAX, 0_ms));
     CHECK(root.used() == static_cast<std::size_t>(PTRDIFF_MAX) - 900);
     leaf.refund(PTRDIFF_MAX - 1000);
     leaf.refund(100);
@@ -255,15 +255,15 @@ TEST_CASE("a transfer out of a reservation is asked for above", "[accounts]") {
     CHECK(root.used() == 60);
 }
 
-TEST_CASE("maybe_reserve makes later charges sure, until it is released", "[accounts]") {
+TEST_CASE("reserve_for makes later charges sure, until it is released", "[accounts]") {
     account root{name{"root"}, limit{100}};
     account leaf{root, name{"leaf"}, reservation{10}}, other{root, name{"other"}};
     REQUIRE(leaf.try_charge(5));
-    allot::account_reservation sure = leaf.maybe_reserve(40); // beside the constructor's 10
+    allot::account_reservation sure = leaf.reserve_for(40, 0_ms); // beside the constructor's 10
     CHECK(sure);
     CHECK(root.used() == 50);
     CHECK(leaf.used() == 5);
-    CHECK_FALSE(leaf.maybe_reserve(96));
+    CHECK_FALSE(leaf.reserve_for(96, 0_ms));
     CHECK(root.used() == 50);
     CHECK(other.try_charge(50));
     CHECK(leaf.try_charge(45).fitted());

@@ -61,7 +61,7 @@ TEST_CASE("a closed account refuses charges below it, and is named", "[accounts]
             CHECK(is_closed_by(t.query, a.try_charge(1)));
             CHECK(is_closed_by(t.query, a.force_charge(1)));
             CHECK(is_closed_by(t.query, a.try_hold(1)));
-            CHECK(is_closed_by(t.query, a.maybe_reserve(1).status()));
+            CHECK(is_closed_by(t.query, a.reserve_for(1, 0_ms).status()));
             CHECK(is_closed_by(t.query, account::transfer(t.beside, a, 1)));
             CHECK_FALSE(a.fits(1));
             CHECK(a.headroom() == 0);

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <memory>
 #include <new>
 #include <string>
@@ -119,6 +120,103 @@ TEST_CASE("closing may wait for a consumer that still refunds", "[accounts][clos
     CHECK(root.used() == 0);
 }
 
+namespace {
+
+// Of the calling thread, in ms.
+double processor_time() {
+    timespec t{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) * 1e-6;
+}
+// What `waits` takes while `ends` runs 50 ms later on another thread. Requires: it takes less than 1 s, and sleeps.
+template <class Waits, class Ends> void check_sleeps(Waits waits, Ends ends) {
+    using clock = std::chrono::steady_clock;
+    std::thread other{[&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds{50});
+        ends();
+    }};
+    const double before = processor_time();
+    const auto began = clock::now();
+    waits();
+    CHECK(processor_time() - before < 5);
+    CHECK(clock::now() - began < std::chrono::seconds{1});
+    other.join();
+}
+
+} // namespace
+
+TEST_CASE("a close that waits sleeps until the last refund, count, item or child has left", "[accounts][closing]") {
+    account root{name{"root"}};
+    {
+        account leaf{root, name{"leaf"}};
+        REQUIRE(leaf.try_charge(100));
+        leaf.refund(40);
+        check_sleeps([&] { CHECK(leaf.close(2_s)); }, [&] { leaf.refund(60); });
+    }
+    {
+        account leaf{root, name{"leaf"}};
+        leaf.count(allot::counted::buffers, 1);
+        check_sleeps([&] { CHECK(leaf.close(2_s)); }, [&] { leaf.count(allot::counted::buffers, -1); });
+    }
+    {
+        account leaf{root, name{"leaf"}};
+        allot::account_item item{"pool", "orders", &some};
+        leaf.add(item);
+        check_sleeps([&] { CHECK(leaf.close(2_s)); }, [&] { leaf.remove(item); });
+    }
+    {
+        account query{root, name{"query"}};
+        account scan{query, name{"scan"}};
+        check_sleeps([&] { CHECK(query.close(2_s)); }, [&] { scan.close(); });
+    }
+    {
+        account from{root, name{"from"}}, to{root, name{"to"}};
+        REQUIRE(from.try_charge(10));
+        check_sleeps([&] { CHECK(from.close(2_s)); }, [&] { account::transfer(from, to, 10); });
+        to.refund(10);
+    }
+    CHECK(root.used() == 0);
+}
+
+TEST_CASE("a close that waits ends at another close of the account, and several wait at once", "[accounts][closing]") {
+    account root{name{"root"}};
+    {
+        reported leaks;
+        account leaf{root, name{"leaf"}, leaks.sink()};
+        REQUIRE(leaf.try_charge(100));
+        check_sleeps([&] { CHECK(leaf.close(2_s)); }, [&] { leaf.close(); }); // the other one reports
+        CHECK(leaks.has("100 bytes not refunded"));
+    }
+    account leaf{root, name{"leaf"}};
+    REQUIRE(leaf.try_charge(100));
+    std::atomic<int> closed{0};
+    std::thread second{[&] { closed += leaf.close(2_s); }};
+    check_sleeps([&] { closed += leaf.close(2_s); }, [&] { leaf.refund(100); });
+    second.join();
+    CHECK(closed == 2);
+    CHECK(root.used() == 0);
+}
+
+TEST_CASE("a close sleeps while a listener is called about its account", "[accounts][closing]") {
+    struct slow final : allot::account_listener {
+        std::atomic<bool> called{false}, may_return{false};
+        void released(const account&, std::size_t) noexcept override {
+            called = true;
+            while (!may_return) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        }
+    } listener;
+    account root{name{"root"}};
+    account leaf{root, name{"leaf"}};
+    root.add(listener);
+    REQUIRE(leaf.try_charge(10));
+    std::thread refunds{[&] { leaf.refund(10); }};
+    while (!listener.called) std::this_thread::yield();
+    check_sleeps([&] { CHECK(leaf.close()); }, [&] { listener.may_return = true; });
+    refunds.join();
+    root.remove(listener);
+    CHECK(root.used() == 0);
+}
+
 TEST_CASE("closing may be left to the last refund", "[accounts][closing]") {
     struct owner {
         std::unique_ptr<account> leaf;
@@ -212,10 +310,10 @@ TEST_CASE("who refunds to an account that was closed with it changes nothing", "
 TEST_CASE("a closed account's reservation does not come back", "[accounts][closing]") {
     account root{name{"root"}, limit{1000}};
     account query{root, name{"query"}, allot::reservation{100}};
-    allot::account_reservation more = query.maybe_reserve(10);
+    allot::account_reservation more = query.reserve_for(10, 0_ms);
     query.close();
     more.release();
-    CHECK_FALSE(query.maybe_reserve(10));
+    CHECK_FALSE(query.reserve_for(10, 0_ms));
     CHECK(root.used() == 0);
     CHECK(root.verify());
 }

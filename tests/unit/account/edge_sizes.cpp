@@ -8,6 +8,8 @@
 #include <new>
 #include <string>
 
+using namespace allot::literals;
+
 using namespace allot;
 
 TEST_CASE("accounts: bytes at the edges of size_t are charged or refused, and nothing stays charged", "[accounts]") {
@@ -26,7 +28,7 @@ TEST_CASE("accounts: bytes at the edges of size_t are charged or refused, and no
             const charge_status s = child.try_charge(bytes);
             CHECK((s.fitted() == fits));
             if (s) child.refund(bytes);
-            static_cast<void>(child.maybe_reserve(bytes));
+            static_cast<void>(child.reserve_for(bytes, 0_ms));
             if (child.force_charge(bytes)) child.refund(bytes);
             if (child.try_hold(bytes)) child.cancel(bytes);
             if (child.try_hold(bytes)) child.confirm(bytes), child.refund(bytes);

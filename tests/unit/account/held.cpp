@@ -3,11 +3,15 @@
 #include <support/rescue.hpp>
 
 #include <allot/account/account.hpp>
+#include <allot/core/units.hpp>
 
 #include <chrono>
+#include <ctime>
 #include <new>
 #include <string>
 #include <thread>
+
+using namespace allot::literals;
 
 using allot::account;
 using allot::charge_outcome;
@@ -40,7 +44,7 @@ TEST_CASE("a reservation is not refused for what is held and then not had", "[ac
     SECTION("one that is asked for later") {
         REQUIRE(leaf.try_hold(60));
         charge_outcome got = charge_outcome::misused;
-        std::thread other{[&] { got = later.maybe_reserve(50).status().outcome; }};
+        std::thread other{[&] { got = later.reserve_for(50, 0_ms).status().outcome; }};
         a_moment();
         leaf.cancel(60);
         other.join();
@@ -50,7 +54,7 @@ TEST_CASE("a reservation is not refused for what is held and then not had", "[ac
     SECTION("what is had in the end refuses it") {
         REQUIRE(leaf.try_hold(60));
         std::thread other{[&] {
-            CHECK_FALSE(later.maybe_reserve(50));
+            CHECK_FALSE(later.reserve_for(50, 0_ms));
             CHECK_FALSE(account(root, name{"child"}, reservation{50}, std::nothrow).is_open());
         }};
         a_moment();
@@ -118,4 +122,53 @@ TEST_CASE("listeners hear of what was held and not had", "[accounts][held]") {
     leaf.refund(30);
     CHECK(balance.bytes == 0);
     root.remove(balance);
+}
+
+TEST_CASE(
+    "a request that only held bytes prevent sleeps until they are confirmed or cancelled, or others refund enough",
+    "[accounts][held]") {
+    const support::rescue ends{"a request that waits for held bytes"};
+    account root{name{"root"}, limit{100}};
+    account leaf{root, name{"leaf"}}, other{root, name{"other"}}, more{root, name{"more"}};
+    REQUIRE(leaf.try_hold(50));
+    REQUIRE(other.try_charge(50));
+    const auto sleeps = [&](auto requests, auto changes) {
+        double ms = 0;
+        std::thread waits{[&] {
+            timespec before{}, after{};
+            ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+            requests();
+            ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+            ms = static_cast<double>(after.tv_sec - before.tv_sec) * 1e3 +
+                 static_cast<double>(after.tv_nsec - before.tv_nsec) * 1e-6;
+        }};
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        changes();
+        waits.join();
+        CHECK(ms < 5);
+    };
+    bool granted = false;
+    sleeps([&] { granted = bool(more.try_charge(50)); }, [&] { other.refund(50); }); // though the others stay held
+    CHECK(granted);
+    more.refund(50);
+    REQUIRE(other.try_charge(50));
+    sleeps([&] { granted = account(root, name{"child"}, reservation{50}, std::nothrow).is_open(); },
+           [&] { leaf.cancel(50); });
+    CHECK(granted);
+    REQUIRE(leaf.try_hold(50));
+    bool held = true;
+    sleeps( // one that is to hold lets those that wait go first
+        [&] {
+            std::thread first{[&] { granted = bool(more.try_charge(50)); }};
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            held = bool(more.try_hold(50));
+            first.join();
+        },
+        [&] { leaf.confirm(50); });
+    CHECK_FALSE(granted);
+    CHECK_FALSE(held);
+    leaf.refund(50);
+    other.refund(50);
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
 }

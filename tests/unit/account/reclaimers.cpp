@@ -1,5 +1,6 @@
 // Reclaimers of a tree of accounts: who is called for a refused request, in which order, and until when.
 #include <support/catch.hpp>
+#include <support/rescue.hpp>
 
 #include <allot/account/account.hpp>
 #include <allot/ledger/tree.hpp>
@@ -7,6 +8,7 @@
 #include <allot/row_manager.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -14,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+using namespace allot::literals;
 using allot::account;
 using allot::limit;
 using allot::name;
@@ -167,7 +170,7 @@ TEST_CASE("reservations and transfers call reclaimers too; forced charges and pa
     holder a{query, "a", 1, 900'000, said};
     a.step = 300'000;
     {
-        const auto sure = leaf.maybe_reserve(400'000);
+        const auto sure = leaf.reserve_for(400'000, 0_ms);
         CHECK(sure);
         CHECK(taken(said) == "a");
     }
@@ -363,7 +366,7 @@ TEST_CASE("a reclaimer that frees nothing whatever it says is called nine times 
         liar costly{root, 1};
         CHECK_FALSE(root.try_charge(50));
         CHECK((costly.told == 9 && costly.critical == 1));
-        CHECK_FALSE(root.maybe_reserve(50));
+        CHECK_FALSE(root.reserve_for(50, 0_ms));
         CHECK(costly.told == 18);
     }
     {
@@ -388,4 +391,63 @@ TEST_CASE("a reclaimer that frees nothing whatever it says is called nine times 
         for (void* const row : held) rows.release(row);
     }
     root.refund(100);
+}
+
+TEST_CASE("a sweep holds up no other level, no deadline and no cancellation", "[reclaim][threads]") {
+    const support::rescue ends{"a request that waits for the sweep of another level"};
+    std::string said, quick;
+    account engine{name{"engine"}, limit{100}};
+    account one{engine, name{"one"}}, two{engine, name{"two"}, limit{40}};
+    std::atomic<bool> called{false}, goes_on{false};
+    holder slow{one, "s", 1, 60, said}, cache{two, "c", 1, 40, quick};
+    slow.inside = [&](const allot::shortage& s) {
+        CHECK(s.requester == &one);
+        CHECK(s.task == UINT32_MAX);
+        called = true;
+        while (!goes_on) std::this_thread::yield();
+    };
+    std::thread sweeps{[&] {
+        if (one.charge_for(30, allot::forever)) one.refund(30);
+    }};
+    while (!called) std::this_thread::yield();
+    account query{two, name{"query"}};
+    CHECK(query.try_charge(10)); // refused by `two`, whose own cache gives way
+    CHECK(query.charge_for(100, allot::forever).at == &two);
+    CHECK(one.charge_for(50, 1_ms).at == &engine);
+    allot::cancellation stop;
+    std::thread cancels{[&] { stop.cancel(); }};
+    CHECK(one.charge_for(50, {allot::forever, stop}).outcome == allot::charge_outcome::cancelled);
+    cancels.join();
+    CHECK(quick == "c");
+    CHECK(said == "s");
+    goes_on = true;
+    sweeps.join();
+    query.refund(10);
+}
+
+TEST_CASE("a reclaimer that two levels want is called by one; the other waits for that call", "[reclaim][threads]") {
+    const support::rescue ends{"a call that nobody ends"};
+    std::string said;
+    account engine{name{"engine"}, limit{100}};
+    account query{engine, name{"query"}, limit{80}};
+    std::atomic<bool> called{false}, goes_on{false};
+    holder cache{query, "c", 1, 80, said};
+    cache.inside = [&](const allot::shortage&) {
+        called = true;
+        while (!goes_on) std::this_thread::yield();
+    };
+    std::thread sweeps{[&] { // `engine` refuses
+        if (engine.try_charge(30)) engine.refund(30);
+    }};
+    while (!called) std::this_thread::yield();
+    CHECK(query.charge_for(70, 1_ms).at == &query); // waits for the call as long as it may
+    std::thread ends_call{[&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        goes_on = true;
+    }};
+    CHECK(query.try_charge(70)); // the call frees enough for both
+    ends_call.join();
+    sweeps.join();
+    CHECK(said == "c");
+    query.refund(70);
 }

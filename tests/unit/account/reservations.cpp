@@ -1,5 +1,6 @@
-// account::maybe_reserve: reservations of one account add up, end in any order, and outlast its close without harm.
+// account::reserve_for: reservations of one account add up, end in any order, and outlast its close without harm.
 #include <support/catch.hpp>
+#include <support/rescue.hpp>
 
 #include <allot/account/account.hpp>
 #include <allot/core/units.hpp>
@@ -23,12 +24,12 @@ TEST_CASE("reservations of one account add up, and return by themselves", "[acco
     account root{name{"root"}, limit{10'000}};
     account leaf{root, name{"leaf"}}, other{root, name{"other"}};
     {
-        const account_reservation one = leaf.maybe_reserve(1000);
+        const account_reservation one = leaf.reserve_for(1000, 0_ms);
         REQUIRE(one);
         CHECK(one.bytes() == 1000);
         CHECK(one.status().fitted());
         {
-            const account_reservation two = leaf.maybe_reserve(1000);
+            const account_reservation two = leaf.reserve_for(1000, 0_ms);
             CHECK(two);
             CHECK(root.used() == 2000);
             CHECK(leaf.stats().reservation == 2000);
@@ -51,10 +52,10 @@ TEST_CASE("reservations begin above what is used or reserved, and end in any ord
         account root{name{"root"}};
         account leaf{root, name{"leaf"}, allot::reservation{100}};
         REQUIRE(leaf.try_charge(500));
-        account_reservation one = leaf.maybe_reserve(50);
+        account_reservation one = leaf.reserve_for(50, 0_ms);
         CHECK(root.used() == 550);
         REQUIRE(leaf.try_charge(500));
-        account_reservation two = leaf.maybe_reserve(7);
+        account_reservation two = leaf.reserve_for(7, 0_ms);
         CHECK(root.used() == 1007);
         account_reservation& first = first_ends_first ? one : two;
         account_reservation& last = first_ends_first ? two : one;
@@ -75,18 +76,18 @@ TEST_CASE("reservations begin above what is used or reserved, and end in any ord
 TEST_CASE("what one reservation paid for does not use up another", "[accounts][reservations]") {
     account root{name{"root"}};
     account leaf{root, name{"leaf"}};
-    account_reservation one = leaf.maybe_reserve(100);
+    account_reservation one = leaf.reserve_for(100, 0_ms);
     REQUIRE(leaf.try_charge(60));
-    account_reservation two = leaf.maybe_reserve(10);
+    account_reservation two = leaf.reserve_for(10, 0_ms);
     CHECK(root.used() == 110);
     one.release(); // 60 of it stay charged
     CHECK(root.used() == 70);
-    one = leaf.maybe_reserve(1000);
+    one = leaf.reserve_for(1000, 0_ms);
     one.release(); // unused
     CHECK(root.used() == 70);
     leaf.refund(60);
-    CHECK(root.used() == 70);
-    one = leaf.maybe_reserve(5), one.release();
+    CHECK(root.used() == 10); // what was used before returns
+    one = leaf.reserve_for(5, 0_ms), one.release();
     CHECK(root.used() == 10);
     two.release();
     CHECK(root.used() == 0);
@@ -98,22 +99,22 @@ TEST_CASE("a reservation can be moved, and is refused whole", "[accounts][reserv
     account leaf{root, name{"leaf"}, limit{600}}, wide{root, name{"wide"}};
     account_reservation kept;
     CHECK_FALSE(kept);
-    kept = leaf.maybe_reserve(400);
+    kept = leaf.reserve_for(400, 0_ms);
     account_reservation moved{std::move(kept)};
     CHECK_FALSE(kept);
     CHECK(moved.bytes() == 400);
     CHECK(root.used() == 400);
 
-    const account_reservation beyond = leaf.maybe_reserve(201);
+    const account_reservation beyond = leaf.reserve_for(201, 0_ms);
     CHECK_FALSE(beyond);
     CHECK(beyond.status().outcome == charge_outcome::over_limit);
     CHECK(beyond.status().at == &leaf);
     CHECK(beyond.status().used == 400); // reserved bytes count
-    const account_reservation above = wide.maybe_reserve(601);
+    const account_reservation above = wide.reserve_for(601, 0_ms);
     CHECK(above.status().at == &root);
-    CHECK(leaf.maybe_reserve(SIZE_MAX).status().outcome == charge_outcome::over_limit);
+    CHECK(leaf.reserve_for(SIZE_MAX, 0_ms).status().outcome == charge_outcome::over_limit);
     CHECK(root.used() == 400);
-    moved = wide.maybe_reserve(10); // the other ends
+    moved = wide.reserve_for(10, 0_ms); // the other ends
     CHECK(root.used() == 10);
     moved = {};
     CHECK(root.used() == 0);
@@ -125,9 +126,9 @@ TEST_CASE("a reservation delays the end of a closing account, and outlasts that 
     account root{name{"root"}};
     int ended = 0;
     account leaf{root, name{"leaf"}};
-    account_reservation one = leaf.maybe_reserve(10), two = leaf.maybe_reserve(10);
+    account_reservation one = leaf.reserve_for(10, 0_ms), two = leaf.reserve_for(10, 0_ms);
     CHECK_FALSE(leaf.close_when_drained([](account&, void* n) noexcept { ++*static_cast<int*>(n); }, &ended));
-    CHECK_FALSE(leaf.maybe_reserve(1));
+    CHECK_FALSE(leaf.reserve_for(1, 0_ms));
     CHECK(root.used() == 20);
     one.release();
     CHECK(root.used() == 10);
@@ -137,14 +138,14 @@ TEST_CASE("a reservation delays the end of a closing account, and outlasts that 
     CHECK(root.used() == 0);
 
     account early{root, name{"early"}};
-    account_reservation late = early.maybe_reserve(10), later = early.maybe_reserve(20);
+    account_reservation late = early.reserve_for(10, 0_ms), later = early.reserve_for(20, 0_ms);
     early.close();
     CHECK(root.used() == 0);
     late.release(), later.release();
     CHECK(root.used() == 0);
 
     account query{root, name{"query"}}, below{query, name{"below"}};
-    account_reservation sure = below.maybe_reserve(10);
+    account_reservation sure = below.reserve_for(10, 0_ms);
     CHECK_FALSE(query.close_when_drained([](account&, void*) noexcept {}));
     sure.release(); // below a closed account
     CHECK(query.used() == 0);
@@ -161,7 +162,7 @@ TEST_CASE("reservations of many threads", "[accounts][reservations]") {
             account_reservation mine[4];
             for (int i = 0; i != 2000; ++i) {
                 account_reservation& it = mine[random() % 4];
-                if (random() % 2 == 0) it = leaf.maybe_reserve(random() % 200);
+                if (random() % 2 == 0) it = leaf.reserve_for(random() % 200, 0_ms);
                 else it.release();
                 if (it && leaf.try_charge(1)) leaf.refund(1);
             }
@@ -173,14 +174,87 @@ TEST_CASE("reservations of many threads", "[accounts][reservations]") {
     CHECK(root.verify());
 }
 
+TEST_CASE("bytes to come do not keep what was used before; a floor keeps what it says", "[accounts][reservations]") {
+    account root{name{"root"}, limit{200}};
+    account sort{root, name{"sort"}}, other{root, name{"other"}};
+    REQUIRE(sort.try_charge(80));
+    {
+        const account_reservation sure = sort.reserve_for(64, 0_ms);
+        REQUIRE(sure);
+        CHECK(root.used() == 144);
+        sort.refund(80); // spilled
+        CHECK(root.used() == 64);
+        REQUIRE(other.try_charge(136));
+        for (int i = 0; i != 3; ++i) { // again and again
+            CHECK(sort.try_charge(64));
+            CHECK_FALSE(sort.try_charge(1));
+            sort.refund(64);
+        }
+        other.refund(136);
+        CHECK(sort.try_charge(100)); // 36 of the parent's
+        CHECK(root.used() == 100);
+        sort.refund(36);
+        CHECK(root.used() == 64); // the parent's return first
+        sort.refund(64);
+        CHECK(root.used() == 64);
+    }
+    CHECK(root.used() == 0);
+    {
+        account_reservation floor = sort.reserve_floor_for(50, 0_ms), second = sort.reserve_floor_for(30, 0_ms);
+        CHECK(root.used() == 80);
+        CHECK(sort.stats().reservation == 80);
+        REQUIRE(sort.try_charge(70));
+        CHECK(root.used() == 80);
+        const account_reservation more = sort.reserve_for(20, 0_ms);
+        CHECK(root.used() == 100);
+        REQUIRE(sort.try_charge(30));
+        CHECK(root.used() == 100);
+        floor.release();
+        CHECK(root.used() == 100);
+        sort.refund(100);
+        CHECK(root.used() == 50); // 30 and 20
+        CHECK_FALSE(sort.reserve_floor_for(151, 0_ms));
+        CHECK(sort.reserve_floor_for(150, 0_ms));
+    }
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
+}
+
+TEST_CASE("a reservation waits, and gets what is refunded", "[accounts][reservations][waiting]") {
+    const support::rescue ends{"a reservation that waits for ever"};
+    account root{name{"root"}, limit{100}};
+    account first{root, name{"first"}}, later{root, name{"later"}, allot::credit_step{16}};
+    REQUIRE(first.try_charge(90));
+    CHECK(later.reserve_for(50, 1_ms).status().at == &root);
+    CHECK(later.reserve_floor_for(101, allot::forever).status().outcome == charge_outcome::over_limit); // can never be
+    allot::cancellation stop;
+    std::thread cancels{[&] {
+        while (root.stats().waiting == 0) std::this_thread::yield();
+        stop.cancel();
+    }};
+    CHECK(later.reserve_for(50, {allot::forever, stop}).status().outcome == charge_outcome::cancelled);
+    cancels.join();
+    std::thread waits{[&] {
+        const account_reservation sure = later.reserve_for(50, allot::forever);
+        REQUIRE(sure);
+        CHECK(later.try_charge(50));
+        later.refund(50);
+    }};
+    while (root.stats().waiting == 0) std::this_thread::yield();
+    first.refund(40);
+    waits.join();
+    first.refund(50);
+    CHECK(root.used() == 0);
+}
+
 TEST_CASE("a reservation that outlasts the wait of close() is reported by its result", "[accounts][reservations]") {
     account root{name{"root"}}, query{root, name{"query"}};
-    auto promise = query.maybe_reserve(500);
+    auto promise = query.reserve_for(500, 0_ms);
     CHECK_FALSE(query.close(1_ms));
     promise.release();
     account other{root, name{"other"}};
     {
-        const auto gone = other.maybe_reserve(500);
+        const auto gone = other.reserve_for(500, 0_ms);
     }
     CHECK(other.close(1_ms));
 }

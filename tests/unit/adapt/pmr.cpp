@@ -14,6 +14,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 using namespace allot::literals;
@@ -140,14 +141,16 @@ TEST_CASE("threads share a pmr resource of a source that threads may share", "[a
 
 namespace {
 
-// `align_most`: the largest alignment; `most`: more bytes than the limit.
-template <class Source> void walk_edges(Source& source, std::size_t align_most, std::size_t most) {
+constexpr std::size_t align_most = 16_MiB;
+
+// `most`: more bytes than the limit, which is larger than twice the largest alignment.
+template <class Source> void walk_edges(Source& source, std::size_t most) {
     memory_resource resource(source);
-    for (std::size_t align = 1; align <= 1_MiB; align *= 2)
+    for (std::size_t align = 1; align <= 2 * align_most; align *= 2)
         for (const std::size_t n :
              {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{1000}, std::size_t{300'000},
-              std::size_t{1} << 31, static_cast<std::size_t>(PTRDIFF_MAX), SIZE_MAX}) {
-            if (ALLOT_CHECKED != 0 && n == SIZE_MAX) continue; // reported as misuse
+              std::size_t{1} << 31, static_cast<std::size_t>(PTRDIFF_MAX) - 1, static_cast<std::size_t>(PTRDIFF_MAX),
+              SIZE_MAX - 1, SIZE_MAX}) {
             INFO(n << " bytes aligned to " << align);
             try {
                 void* const p = resource.allocate(n, align);
@@ -159,33 +162,87 @@ template <class Source> void walk_edges(Source& source, std::size_t align_most, 
                 resource.deallocate(p, n, align);
             } catch (const std::bad_alloc& e) {
                 CHECK((align > align_most || n >= most));
-                if (align > align_most) CHECK_THAT(e.what(), Catch::Matchers::ContainsSubstring("power of two up to"));
+                if (align > align_most && n < most)
+                    CHECK_THAT(e.what(), ContainsSubstring("no power of two up to 16 MiB"));
+                else CHECK_THAT(e.what(), ContainsSubstring("allot: out of memory: "));
             }
         }
+}
+// Bytes that are aligned to more than a row or page are one row or run of their source, and their own.
+template <class Source> void hold_over_aligned(Source& source) {
+    memory_resource resource(source);
+    struct held {
+        unsigned char* p;
+        std::size_t bytes, align;
+    };
+    std::vector<held> all;
+    for (std::size_t align = 8192; align <= 1_MiB; align *= 2)
+        for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, align - 1, align, align + 1}) {
+            all.push_back({static_cast<unsigned char*>(resource.allocate(bytes, align)), bytes, align});
+            REQUIRE(is_at(all.back().p, align));
+            std::memset(all.back().p, static_cast<int>(all.size()), bytes);
+        }
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i != all.size(); ++i)
+        for (std::size_t at = 0; at != all[i].bytes; ++at) wrong += all[i].p[at] != static_cast<unsigned char>(i + 1);
+    CHECK(wrong == 0);
+    for (const held& h : all) resource.deallocate(h.p, h.bytes, h.align);
 }
 
 } // namespace
 
 #if ALLOT_EXCEPTIONS
-TEMPLATE_TEST_CASE("a pmr resource of rows gives every alignment up to 4096, also of no bytes", "[adapt]", sets::plain,
-                   sets::uncounted, sets::per_thread, sets::quiet, allot::use::containers) {
-    allot::row_manager<TestType> rows{allot::limit{8_MiB}};
-    walk_edges(rows, allot::row_type::max_align, 8_MiB);
+TEMPLATE_TEST_CASE("a pmr resource of rows gives every alignment up to 16 MiB, also of no bytes", "[adapt]",
+                   sets::plain, sets::uncounted, sets::per_thread, sets::quiet, allot::use::containers) {
+    allot::row_manager<TestType> rows{allot::limit{64_MiB}};
+    walk_edges(rows, 64_MiB);
+    hold_over_aligned(rows);
     {
         auto mine = rows.local();
-        walk_edges(mine, allot::row_type::max_align, 8_MiB);
+        walk_edges(mine, 64_MiB);
+        hold_over_aligned(mine);
     }
+    CHECK(rows.live_rows() == 0);
+    rows.release_empty_pages();
+    CHECK(rows.used() == 0);
+}
+
+TEMPLATE_TEST_CASE("a pmr resource of blocks or pages gives every alignment up to 16 MiB", "[adapt]", blocks_set,
+                   quiet_blocks, thread_blocks) {
+    allot::chunk_arena<TestType> blocks{allot::limit{64_MiB}, allot::page_bytes{128_KiB}};
+    walk_edges(blocks, 64_MiB);
+    hold_over_aligned(blocks);
+    CHECK(blocks.stats().live == 0);
+    allot::arena<> arena{allot::limit{64_MiB}, allot::page_bytes{64_KiB}};
+    walk_edges(arena, 64_MiB);
+    hold_over_aligned(arena);
+    CHECK(arena.stats().taken == 0);
+}
+
+TEST_CASE("rows whose set was forgotten hold over-aligned bytes, and null is ignored", "[adapt]") {
+    allot::row_manager<sets::plain> rows{allot::limit{64_MiB}};
+    allot::any_rows any{rows};
+    hold_over_aligned(any);
+    allot::adapt::deallocate(any, nullptr, 100, 8192);
+    allot::adapt::deallocate(rows, nullptr, 100, 8192);
     CHECK(rows.live_rows() == 0);
 }
 
-TEMPLATE_TEST_CASE("a pmr resource of blocks or pages gives every alignment up to a page", "[adapt]", blocks_set,
-                   quiet_blocks, thread_blocks) {
-    allot::chunk_arena<TestType> blocks{allot::limit{8_MiB}, allot::page_bytes{128_KiB}};
-    walk_edges(blocks, 128_KiB, 8_MiB);
+TEST_CASE("pools of the standard library live in rows and blocks, whatever alignment they ask for", "[adapt]") {
+    allot::row_manager<allot::use::containers> rows{allot::limit{256_MiB}};
+    allot::chunk_arena<blocks_set> blocks{allot::limit{256_MiB}};
+    memory_resource of_rows(rows);
+    memory_resource of_blocks(blocks);
+    for (std::pmr::memory_resource* const resource :
+         {static_cast<std::pmr::memory_resource*>(&of_rows), static_cast<std::pmr::memory_resource*>(&of_blocks)}) {
+        std::pmr::synchronized_pool_resource pool{{.max_blocks_per_chunk = 0, .largest_required_pool_block = 64_KiB},
+                                                  resource};
+        std::vector<std::pair<void*, std::size_t>> all;
+        for (std::size_t n = 1; n <= 200'000; n += 1 + n / 3) all.push_back({pool.allocate(n), n});
+        for (const auto& [p, n] : all) pool.deallocate(p, n);
+    }
+    CHECK(rows.live_rows() == 0);
     CHECK(blocks.stats().live == 0);
-    allot::arena<> arena{allot::limit{8_MiB}, allot::page_bytes{64_KiB}};
-    walk_edges(arena, 64_KiB, 8_MiB);
-    CHECK(arena.stats().taken == 0);
 }
 
 TEST_CASE("pmr containers hold over-aligned types", "[adapt]") {
@@ -214,11 +271,11 @@ TEST_CASE("pmr: an alignment that a source cannot have is refused with its limit
     allot::row_manager<sets::plain> rows{allot::limit{2_MiB}};
     memory_resource resource(rows);
     try {
-        static_cast<void>(resource.allocate(10, 8192));
+        static_cast<void>(resource.allocate(10, 32_MiB));
         FAIL("it was not refused");
     } catch (const std::bad_alloc& e) {
         CHECK(std::string{e.what()} == "allot: out of memory: 10 bytes refused by the row manager: misused: the "
-                                       "alignment is no power of two up to 4096");
+                                       "alignment is no power of two up to 16 MiB");
     }
 }
 #endif

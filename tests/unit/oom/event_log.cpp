@@ -127,7 +127,7 @@ TEST_CASE("values that no arbiter writes are found, not used", "[oom]") {
         return event_log::replay(all, {});
     };
     CHECK(check({.what = event::scope_begun, .thread = 0}) == event_log::consistent);
-    CHECK(check({.what = event{34}, .thread = 0}) == 3);
+    CHECK(check({.what = event{35}, .thread = 0}) == 3);
     CHECK(check({.what = event::started, .detail = 3, .on = 0}) == 3);
     CHECK(check({.what = event::announced, .detail = 2, .thread = 0}) == 3);
     CHECK(check({.what = event::refunded, .detail = 2}) == 3);

@@ -150,7 +150,7 @@ TEST_CASE("a request that a limit of its task alone refuses waits for no other t
     tasks_of all{2, rules{}};
     const auto fails_at_own_limit = [&](thread_id t) {
         CHECK(all.all.announce(t, memory_kind::host, 1, all.sink()));
-        CHECK(all.all.fail(t, true, all.sink()));
+        CHECK(all.all.fail(t, failed_by_own_limit, all.sink()));
         return all.decided();
     };
     const thread_id helper = all.add_thread(all.tasks[1]);
@@ -605,4 +605,121 @@ TEST_CASE("a first attempt in cut memory is made once more before it splits", "[
         CHECK(t.fails(it) == "0 rolled_back");
         CHECK(t.sleeps(it) == (gathered ? "0 split" : "0 tries_alone"));
     }
+}
+
+namespace {
+
+// Machines where refused requests report bytes that no task holds.
+struct with_outside : tasks_of {
+    using tasks_of::tasks_of;
+    std::string fails(thread_id t, std::size_t bytes, std::size_t unknown, std::size_t free = 0, bool own = false) {
+        CHECK(all.announce(t, memory_kind::host, bytes, sink()));
+        CHECK(all.fail(t, own, sink(), unknown, free));
+        return decided();
+    }
+    std::string post(event e, std::size_t bytes, memory_kind kind = memory_kind::host) {
+        all.apply({.what = e, .detail = static_cast<std::uint8_t>(kind), .bytes = bytes}, sink());
+        return decided();
+    }
+    std::string waited_long(thread_id t) { return all.waited_long(t, sink()), decided(); }
+};
+
+} // namespace
+
+TEST_CASE("a decision is put off once where bytes that no task holds would serve the first that waits", "[oom]") {
+    with_outside all{2};
+    CHECK(all.fails(1, 30, 40) == "");
+    CHECK(all.fails(0, 50, 40, 10) == "0 delayed"); // 40 and what is free are enough
+    CHECK(all[0] == blocked);
+    CHECK(all.all.verdict_for(0) == allot::verdict::sleep);
+    CHECK(all.waited_long(1) == ""); // it does not keep the time
+    CHECK(all.waited_long(0) == "1 rolled_back");
+    CHECK(all.waited_long(0) == "");
+    CHECK(all.sleeps(1) == "0 tries_alone");
+    CHECK(all.fails(0, 50, 80, 10) == "0 rolled_back"); // once, though there are more now
+    CHECK(all.sleeps(0) == "0 tries_alone");
+    CHECK(all.fails(0, 50, 40, 10) == "0 rolled_back");
+    CHECK(all.sleeps(0) == "0 split");
+    all.step(0, event::thrown);
+    CHECK(all.finishes(0) == "1 woken"); // a part is finished: decisions may be put off again
+    CHECK(all.fails(1, 30, 40) == "");
+    CHECK(all.fails(0, 50, 40, 10) == "1 rolled_back"); // but not for bytes that did not come back then
+    CHECK(all.sleeps(1) == "0 tries_alone");
+    CHECK(all.fails(0, 50, 90, 10) == "0 delayed");
+}
+
+TEST_CASE("a decision is not put off where bytes that no task holds are not enough, or would help nobody", "[oom]") {
+    {
+        with_outside all{2};
+        CHECK(all.fails(1, 1, 40) == "");
+        CHECK(all.fails(0, 50, 39, 10) == "1 rolled_back"); // they serve the second one alone
+    }
+    {
+        with_outside all{1, {.unknown_holders_wait = allot::time_span{0}}};
+        CHECK(all.fails(0, 50, 100) == "0 tries_alone");
+    }
+    {
+        with_outside all{2};
+        CHECK(all.fails(1, 50, 0) == "");
+        CHECK(all.fails(0, 50, 100, 0, true) == "0 tries_alone"); // at its own limit
+    }
+    {
+        with_outside all{1};
+        CHECK(all.fails(0, 50, 0, 80) == "0 tries_alone"); // free bytes that it does not get are of no holder
+    }
+}
+
+TEST_CASE("bytes that come back while a decision is put off are granted, and the next deadlock has its own time",
+          "[oom]") {
+    with_outside all{1};
+    CHECK(all.fails(0, 50, 60) == "0 delayed");
+    CHECK(all.step(0, event::may_fit) == "");
+    CHECK(all.waited_long(0) == ""); // it tries
+    CHECK(all.all.announce(0, memory_kind::host, 50, all.sink()));
+    CHECK(all.step(0, event::granted) == "");
+    CHECK(all.all.delay_now() == machine::delay::runs);
+    CHECK(all.fails(0, 20, 30) == "0 delayed"); // until the same point in time
+    CHECK(all.all.delays() == 1);
+    all.step(0, event::may_fit);
+    CHECK(all.finishes(0) == "");
+    CHECK(all.fails(0, 20, 30) == "0 delayed");
+    CHECK(all.all.delays() == 2);
+}
+
+TEST_CASE("a time that ends while a task runs again does not count as waited", "[oom]") {
+    with_outside all{2};
+    CHECK(all.fails(0, 50, 60) == "");
+    CHECK(all.fails(1, 50, 60) == "0 delayed");
+    CHECK(all.step(1, event::may_fit) == "");
+    CHECK(all.waited_long(0) == "");
+    CHECK(all.all.delay_now() == machine::delay::none);
+    CHECK(all.fails(1, 50, 60) == "0 delayed");
+    CHECK(all.waited_long(0) == "1 rolled_back");
+}
+
+TEST_CASE("an attempt alone waits for bytes that no task holds before it is rolled back", "[oom]") {
+    with_outside all{2};
+    CHECK(all.fails(1, 30, 0) == "");
+    CHECK(all.fails(0, 50, 10) == "1 rolled_back"); // not enough
+    CHECK(all.sleeps(1) == "0 tries_alone");
+    CHECK(all.fails(0, 50, 10, 40) == "0 delayed"); // with what the other has freed they are
+    CHECK(all.waited_long(0) == "0 tries_alone");
+    CHECK(all.fails(0, 50, 10, 40) == "0 rolled_back");
+    CHECK(all.sleeps(0) == "0 tries_alone");
+}
+
+TEST_CASE("bytes that a token announces are waited for until it ends, and no longer", "[oom]") {
+    with_outside all{2};
+    CHECK(all.post(event::held_outside, 30) == "");
+    CHECK(all.post(event::held_outside, 20) == "");
+    CHECK(all.post(event::held_outside, 1000, memory_kind::device) == "");
+    CHECK(all.fails(1, 30, 0) == "");
+    CHECK(all.fails(0, 60, 0, 10) == ""); // 50 and 10 that are free
+    CHECK(all.waited_long(0) == "");
+    CHECK(all.post(event::returned, 1000, memory_kind::device) == "");
+    CHECK(all.post(event::returned, 20) == "1 rolled_back"); // 30 and 10 are not enough
+    CHECK(all.sleeps(1) == "0 tries_alone");
+    CHECK(all.fails(0, 60, 0, 30) == ""); // an attempt alone waits, too
+    CHECK(all.post(event::returned, 30) == "0 tries_alone");
+    CHECK(all.all.outside_of(memory_kind::host).held == 0);
 }

@@ -90,7 +90,7 @@ TEST_CASE("a raised limit, a cancelled hold, a transfer and a reservation that e
     }
     two.refund(100);
     {
-        auto sure = one.maybe_reserve(100);
+        auto sure = one.reserve_for(100, 0_ms);
         REQUIRE(sure);
         waiting w{two, 50};
         until_refused(query, 6);

@@ -1,0 +1,158 @@
+// allot_waits: what requests that wait cost others: rows, credit, buffers and charges beside none, a patient one, one
+// that is not, and 400; and what a refusal costs beside reclaimers that cannot help. Prints Markdown tables for
+// docs/bench/waits.md.
+//
+//     allot_waits [--smoke]        --smoke: a short run, only to see that it works
+//
+// The subjects of a table take turns, round by round. A result is the median of 15 rounds of thread CPU time; a ratio
+// is the median of the ratios of rounds, to the first subject.
+#include <harness/turns.hpp>
+
+#include <allot/account/account.hpp>
+#include <allot/buffers.hpp>
+#include <allot/core/units.hpp>
+#include <allot/ledger/tree.hpp>
+#include <allot/row_manager.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace allot::literals;
+using allot::account;
+using allot::limit;
+using allot::name;
+using bench::timed;
+
+struct rows_set : allot::policies<allot::ledger::tree, allot::oom::null> {};
+
+// Threads that wait below an account of 1 GiB, for 1 GiB each; patient or not.
+struct engine {
+    account root{name{"engine"}, limit{1_GiB}};
+    account held{root, name{"held"}}, leaf{root, name{"leaf"}, allot::credit_step{1_MiB}}, exact{root, name{"exact"}};
+    allot::row_manager<rows_set> rows{root, name{"rows"}};
+    allot::heap_memory heap;
+    allot::buffer_memory memory{heap};
+    allot::cancellation stop;
+    std::vector<std::thread> waiting;
+
+    engine(unsigned waiters, bool is_patient) {
+        static_cast<void>(held.try_charge(1_MiB));
+        for (unsigned n = 0; n != waiters; ++n)
+            waiting.emplace_back([this, is_patient] {
+                const allot::wait_limit most{allot::forever, stop};
+                static_cast<void>(held.charge_for(1_GiB, is_patient ? allot::patient(most) : most));
+            });
+        while (root.stats().waiting != waiters) std::this_thread::yield();
+        for (int i = 0; i != 64; ++i) rows.release(rows.allocate(64)); // its page is there
+    }
+    ~engine() {
+        stop.cancel();
+        for (std::thread& t : waiting) t.join();
+        held.refund(1_MiB);
+    }
+};
+void row(engine& e) {
+    void* const r = e.rows.allocate(64);
+    bench::escape(r);
+    e.rows.release(r);
+}
+void credit(engine& e) { static_cast<void>(e.leaf.try_charge(4096)), bench::escape(&e), e.leaf.refund(4096); }
+void buffer(engine& e) {
+    const allot::buffer b = e.memory.allocate(e.leaf, 1024);
+    bench::escape(&b);
+}
+void charge(engine& e) { static_cast<void>(e.exact.try_charge(4096)), e.exact.refund(4096); }
+
+struct no_help final : allot::reclaimer {
+    no_help() : reclaimer("cannot help") {}
+    bool helps(const allot::shortage&) const noexcept override { return false; }
+    bool reclaim(const allot::shortage&) noexcept override { return false; }
+};
+struct in_vain final : allot::reclaimer {
+    in_vain() : reclaimer("has nothing") {}
+    bool reclaim(const allot::shortage&) noexcept override { return false; }
+};
+template <class Reclaimer> double refusals(std::size_t k, std::size_t reclaimers) {
+    account root{name{"root"}, limit{100}};
+    std::vector<std::unique_ptr<Reclaimer>> all;
+    for (std::size_t n = 0; n != reclaimers; ++n) {
+        all.push_back(std::make_unique<Reclaimer>());
+        root.add(*all.back());
+    }
+    static_cast<void>(root.try_charge(100));
+    const double took = timed(k, [&](std::size_t) { static_cast<void>(root.try_charge(1)); });
+    for (auto& r : all) root.remove(*r);
+    root.refund(100);
+    return took;
+}
+
+// By how much a request is late, in ms: its deadline, or a cancellation from another thread. The most of some.
+double late_by(bool cancelled, int times) {
+    account root{name{"root"}, limit{100}};
+    static_cast<void>(root.try_charge(100));
+    double most = 0;
+    for (int n = 0; n != times; ++n) {
+        using clock = std::chrono::steady_clock;
+        allot::cancellation stop;
+        clock::time_point due = clock::now() + std::chrono::milliseconds(5);
+        std::thread cancels;
+        if (cancelled)
+            cancels = std::thread{[&] {
+                std::this_thread::sleep_until(due);
+                due = clock::now();
+                stop.cancel();
+            }};
+        static_cast<void>(root.charge_for(10, {cancelled ? 10_s : 5_ms, stop}));
+        const clock::time_point now = clock::now();
+        if (cancelled) cancels.join();
+        most = std::max(most, std::chrono::duration<double, std::milli>(now - due).count());
+    }
+    root.refund(100);
+    return most;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const bool smoke = argc > 1 && std::strcmp(argv[1], "--smoke") == 0;
+    const std::size_t n = smoke ? 2'000 : 400'000;
+    const unsigned many = smoke ? 40 : 400;
+    const int rounds = smoke ? 3 : 15;
+    engine alone{0, false}, patient{1, true}, hurried{1, false}, crowd{many, false}, patient_crowd{many, true};
+
+    const auto compare = [&](const char* what, void (*pair)(engine&), engine& beside, engine& other, const char* goal) {
+        const auto in = [&](engine& e) {
+            return [&e, pair](std::size_t k) { return timed(k, [&](std::size_t) { pair(e); }); };
+        };
+        const std::vector<bench::subject> all{{std::string(what) + ", nobody waits", "", 1, in(alone)},
+                                              {"beside patient waiters", goal, 1, in(beside)},
+                                              {"beside others", "", 1, in(other)}};
+        bench::write_turns(all, bench::take_turns(all, n, rounds), "nobody");
+    };
+    compare("a row of 64 bytes, allocated and released", row, patient, hurried, "<= 1.1");
+    compare("4 KiB within a leaf's credit, charged and refunded", credit, patient, hurried, "<= 1.1");
+    compare("a buffer of 1 KiB, allocated and released", buffer, patient, hurried, "<= 1.1");
+    std::printf("400 waiters:\n\n");
+    compare("4 KiB without credit, charged and refunded", charge, patient_crowd, crowd, "<= 200 ns more");
+
+    const auto refused = [](std::size_t of, auto run) { return [=](std::size_t k) { return run(k, of); }; };
+    const std::vector<bench::subject> all{
+        {"a refused charge, no reclaimer", "", 1, refused(0, refusals<no_help>)},
+        {"1,000 reclaimers whose helps() says no", "<= 20 us", 1, refused(1000, refusals<no_help>)},
+        {"1,000 that are called, and have nothing", "<= 20 us", 1, refused(1000, refusals<in_vain>)}};
+    bench::write_turns(all, bench::take_turns(all, smoke ? 20 : 2'000, rounds), "none");
+
+    const int times = smoke ? 3 : 200;
+    std::printf(
+        "The latest end of %d waits, in ms behind their deadline: %.2f; behind their cancellation: %.2f (goal: 5)\n",
+        times, late_by(false, times), late_by(true, times));
+    return alone.root.verify() && patient.root.verify() ? 0 : 1;
+}
