@@ -29,7 +29,7 @@ int main() {
         all.take_front(all.rows().size());
     }
     orders.shrink_to_fit(); // 200,000 slots
-    rows.release_empty_pages();
+    rows.trim();
     std::printf("%zu are left, in %zu KiB: their pages are sparse\n", late.size(), rows.used() >> 10);
 
     allot::compaction done;
@@ -37,6 +37,7 @@ int main() {
         const auto alone = late.lock(); // no other thread has the addresses
         done = rows.compact(alone.rows());
     }
+    rows.trim();
     std::printf("%zu moved: %zu pages became %zu, %zu KiB are charged\n", done.moved, done.pages_before,
                 done.pages_after, rows.used() >> 10);
     int wrong = 0, next = 0;

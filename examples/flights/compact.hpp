@@ -53,9 +53,10 @@ std::size_t drop_others(allot::row_array<typename Rows::set>& from, Rows& rows, 
 
 /// Counts the pages of a row manager before and after pack(), which returns the rows that it moved.
 template <class Rows, class Pack> void count_pages(compacted_rows& done, Rows& rows, Pack pack) {
-    rows.release_empty_pages();
+    rows.trim();
     const std::size_t before = rows.used(), page = rows.arena().page_bytes();
     done.moved = pack();
+    rows.trim();
     done.pages_before = before / page;
     done.pages_after = rows.used() / page;
     done.bytes_returned = before - rows.used();

@@ -35,6 +35,7 @@ void an_aggregate() {
     std::printf("%zu groups, %zu KiB charged\n", groups.live_rows(), rows.used() >> 10);
 
     groups.release_all();
+    rows.trim();
     std::printf("%zu groups, %zu KiB charged\n", groups.live_rows(), rows.used() >> 10);
 }
 

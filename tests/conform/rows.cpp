@@ -45,7 +45,7 @@ TEMPLATE_LIST_TEST_CASE("heap: threads share the manager; what they keep goes ba
     CHECK(rows.valid());
     for (auto& mine : left)
         for (void* p : mine) rows.release(p);
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0); // nothing stays with threads that have ended
 }
 

@@ -46,7 +46,7 @@ template <class Set> struct fixture {
         std::vector<void*> old;
         for (int i = 0; i < 100; ++i) old.push_back(rows.allocate(700));
         for (void* p : old) rows.release(p);
-        rows.release_empty_pages();
+        rows.trim();
         for (int i = 0; i < 3000; ++i) {
             live.push_back(static_cast<unsigned char*>(rows.allocate(live_bytes)));
             std::memset(live.back(), i, live_bytes);

@@ -38,7 +38,7 @@ template <class Set> void all_kinds() {
         void* const keep = blocks.allocate(1000).address;
         void* const p = blocks.allocate(1000).address;
         blocks.deallocate(p);
-        blocks.release_empty_pages(); // it is in no cache any more
+        blocks.trim(); // it is in no cache any more
         blocks.deallocate(p);
         blocks.deallocate(keep);
     });

@@ -92,7 +92,7 @@ TEST_CASE("addresses that are no rows are ignored in the span of a compaction", 
     auto* const huge = static_cast<std::byte*>(rows.allocate(300'000));
     void* const dead = rows.allocate(100);
     rows.release(dead);
-    rows.release_empty_pages();
+    rows.trim();
     void* span[] = {dead, huge + 8, huge + 200'000, huge};
     const allot::compaction done = rows.compact(span);
     CHECK(done.ignored == 3);

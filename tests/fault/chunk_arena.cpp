@@ -84,11 +84,11 @@ TEST_CASE("an idle thread's cache is emptied without membarrier, and left alone 
         }};
         step.wait(0);
         fault::fail_nth(without ? 0 : 1);
-        blocks.release_empty_pages();
+        blocks.trim();
         CHECK(fault::has_failed() == !without);
         fault::fail_nth(0);
         CHECK((blocks.stats().cached == 0) == without);
-        blocks.release_empty_pages();
+        blocks.trim();
         CHECK(blocks.stats().cached == 0);
         step = 2;
         step.notify_all();

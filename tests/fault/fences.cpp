@@ -64,12 +64,12 @@ TEST_CASE("where the fence of all threads fails, other threads keep their slots,
     }};
     step.wait(0);
     fault::fail_nth(1);
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(fault::has_failed());
     fault::fail_nth(0);
     CHECK(rows.used() != 0);
     CHECK(rows.live_rows() == 0);
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
     step = 2;
     step.notify_all();

@@ -1,6 +1,7 @@
 // Every call to the system fails once: whatever the n-th call is, the request that needed it fails, nothing else
 // changes, and nothing is left behind.
 #include <support/catch.hpp>
+#include <support/in_use.hpp>
 
 #include <allot/row_manager.hpp>
 
@@ -74,9 +75,9 @@ template <class Set> void rows_scene() {
     }
     CHECK(rows.live_rows() == all.size());
     for (void* p : all) rows.release(p);
-    rows.release_empty_pages();
+    rows.trim();
     rows.arena().trim();
-    CHECK(rows.used() == 0);
+    CHECK(support::in_use(rows) == 0);
     CHECK(rows.live_rows() == 0);
     CHECK(rows.valid());
 }

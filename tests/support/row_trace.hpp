@@ -200,7 +200,7 @@ template <class Set> class row_trace {
         for (const model_row& r : expected.rows)
             if (!model::intact(r)) return false;
         return rows.live_rows() == expected.rows.size() && rows.valid() && rows.arena().valid() &&
-               rows_ended == expected.ended && rows.stats().charged == rows.arena().stats().taken;
+               rows_ended == expected.ended && rows.stats().charged - rows.stats().idle == rows.arena().stats().taken;
     }
     bool step() {
         switch (below(64)) {

@@ -89,7 +89,7 @@ TEMPLATE_LIST_TEST_CASE("blocks go from thread to thread, while caches are empti
     CHECK(broken == 0);
     CHECK(blocks.stats().live == 0);
     CHECK(blocks.valid());
-    blocks.release_empty_pages();
+    blocks.trim();
     CHECK(blocks.stats().charged == 0);
 }
 
@@ -177,7 +177,7 @@ TEMPLATE_TEST_CASE("at the limit nobody is refused what others leave", "[chunks]
                     blocks.deallocate(mine.back());
                     mine.pop_back();
                 }
-                if (i % 64 == 0) blocks.release_empty_pages();
+                if (i % 64 == 0) blocks.trim();
             }
             for (void* const p : mine) blocks.deallocate(p);
         });

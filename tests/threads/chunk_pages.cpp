@@ -223,7 +223,7 @@ TEST_CASE("a request does not wait for a listener's call about pages that went b
     } hears;
     blocks.deallocate(blocks.allocate(1000).address);
     blocks.account().add(hears);
-    std::thread gives{[&] { blocks.release_empty_pages(); }};
+    std::thread gives{[&] { blocks.trim(); }};
     while (!hears.inside) std::this_thread::yield();
     CHECK_FALSE(blocks.allocate(2_MiB));             // more than there ever is
     const allot::block all = blocks.allocate(1_MiB); // what the call is about

@@ -70,7 +70,7 @@ TEMPLATE_TEST_CASE("guarded rows wander between threads, and nothing is amiss", 
             if (other == nullptr) continue;
             if (random() % 2 == 0) local.release(other);
             else rows.release(other);
-            if (i % 500 == 0) rows.release_empty_pages(); // drains what waits
+            if (i % 500 == 0) rows.trim(); // drains what waits
         }
         --busy;
     });
@@ -107,7 +107,7 @@ TEMPLATE_TEST_CASE("damage that several threads find at once is reported once ea
             step.arrive_and_wait();
         }
     });
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(reported == damaged);
     CHECK(rows.live_rows() == 0);
     CHECK(rows.valid());

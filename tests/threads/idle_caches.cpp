@@ -75,7 +75,7 @@ TEMPLATE_LIST_TEST_CASE("no page is kept by a cache of the thread that asks, or 
     CHECK(row != nullptr);
     rows.release(row);
     CHECK(rows.live_rows() == 0);
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
     CHECK(rows.valid());
 }
@@ -131,7 +131,7 @@ TEMPLATE_LIST_TEST_CASE("threads work on while their caches are emptied", "[rows
         for (const held& h : mine) rows.release(h.row);
     };
     std::thread emptier{[&] {
-        do rows.release_empty_pages();
+        do rows.trim();
         while (!over);
     }};
     std::vector<std::thread> all;
@@ -141,7 +141,7 @@ TEMPLATE_LIST_TEST_CASE("threads work on while their caches are emptied", "[rows
     emptier.join();
     CHECK(wrong == 0);
     CHECK(rows.live_rows() == 0);
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
     CHECK(rows.valid());
 }
@@ -157,7 +157,7 @@ TEST_CASE("threads come, go and are emptied, and so do managers", "[rows]") {
                     for (int n = 0; n != 100; ++n)
                         if (void* const row = rows.try_allocate(100)) mine.push_back(row);
                     for (void* const row : mine) rows.release(row);
-                    if (t == 0) rows.release_empty_pages();
+                    if (t == 0) rows.trim();
                     if (t == 1) rows.release(rows.try_allocate(1_MiB));
                 }
             });
@@ -231,7 +231,7 @@ TEST_CASE("a listener that releases rows while a cache is filled loses no slot",
         CHECK(releases.spare.empty());
         for (void* const row : all) rows.release(row);
         CHECK(rows.live_rows() == 0);
-        rows.release_empty_pages();
+        rows.trim();
         CHECK(rows.used() == 0);
     }
     query.remove(releases);

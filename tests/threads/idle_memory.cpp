@@ -61,13 +61,13 @@ TEMPLATE_TEST_CASE("a pool at rest serves its sibling, and charges beside it", "
     void* const row = rows.try_allocate(40_MiB);
     CHECK(row != nullptr);
     rows.release(row);
-    rows.release_empty_pages();
+    rows.trim();
 
     fill();
     const allot::block block = blocks.try_allocate(40_MiB);
     CHECK(block.address != nullptr);
     blocks.deallocate(block.address);
-    blocks.release_empty_pages();
+    blocks.trim();
 
     fill();
     CHECK(leaf.try_charge(40_MiB));

@@ -80,7 +80,7 @@ TEMPLATE_TEST_CASE("a thousand generations of threads live in the memory of the 
     CHECK(rows.used() <= first);
     CHECK(rows.live_rows() == 0);
     CHECK(rows.valid());
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
 }
 

@@ -29,7 +29,7 @@ TEMPLATE_TEST_CASE("an owner frees all rows of a heap while others are short of 
     std::thread other([&] {
         std::vector<char> buffer(1 << 16);
         while (!over) {
-            rows.release_empty_pages();
+            rows.trim();
             if (void* const row = rows.try_allocate(1000)) rows.release(row);
             allot::text_writer out(buffer.data(), buffer.size());
             allot::write_report(out, rows);
@@ -54,6 +54,6 @@ TEMPLATE_TEST_CASE("an owner frees all rows of a heap while others are short of 
     CHECK(ended == due);
     CHECK(rows.live_rows() == 0);
     CHECK(rows.valid());
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
 }

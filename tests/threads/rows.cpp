@@ -1,5 +1,6 @@
 // Rows under many threads: limits that hold, counts that come out even, rows that are nobody else's.
 #include <support/catch.hpp>
+#include <support/in_use.hpp>
 #include <support/row_sets.hpp>
 
 #include <atomic>
@@ -89,7 +90,7 @@ template <class Set> void churn(std::size_t limit, int rounds) {
     CHECK(rows.live_rows() == 0);
     CHECK(rows.peak() <= limit);
     CHECK(rows.valid());
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
 }
 
@@ -192,7 +193,7 @@ TEST_CASE("a unique heap shared by threads through local handles", "[threads]") 
     });
     CHECK(heap.live_rows() == 0);
     CHECK(heap.release_all() > 0);
-    CHECK(rows.used() == 0);
+    CHECK(support::in_use(rows) == 0);
 }
 
 TEST_CASE("threads under per_thread may end before or after their manager", "[threads]") {
@@ -233,7 +234,7 @@ TEST_CASE("threads that need a page at the same time leave none behind", "[threa
         on_threads([&](int t) {
             for (void* p : held[static_cast<std::size_t>(t)]) rows.release(p);
         });
-        rows.release_empty_pages();
+        rows.trim();
         REQUIRE(rows.used() == 0);
     }
 }

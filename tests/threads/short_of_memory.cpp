@@ -38,7 +38,7 @@ std::size_t refusals(std::size_t bytes, std::size_t limit, unsigned threads, std
             });
         for (auto& t : all) t.join();
         CHECK(rows.live_rows() == 0);
-        rows.release_empty_pages();
+        rows.trim();
         CHECK(rows.used() == 0);
     }
     return refused.load();

@@ -188,8 +188,8 @@ TEST_CASE("tasks of 8 threads in too little memory all end, with right answers",
     CHECK((stats.waits != 0 && stats.rollbacks != 0));
     CHECK(all.events.check({}) == oom::event_log::consistent);
     CHECK(all.engine.peak() <= 2_MiB);
-    static_cast<void>(all.rows.release_empty_pages());
-    static_cast<void>(all.blocks.release_empty_pages());
+    static_cast<void>(all.rows.trim());
+    static_cast<void>(all.blocks.trim());
     CHECK(all.rows.live_rows() == 0);
     CHECK(all.engine.used() + all.disk.used() == 0);
     CHECK(all.engine.verify());

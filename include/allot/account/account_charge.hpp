@@ -41,6 +41,7 @@ inline void log_event(account_node& a, const char* what, std::size_t bytes) noex
 // Counts a charge beyond a limit, and closes the credit of the leaves below that limit.
 inline void charged_beyond(account_node& a, const tree_node::limit_check& found) noexcept {
     found.at->totals().count_beyond();
+    a.tree().was_exceeded.store(true, std::memory_order_relaxed);
     a.tree().close_credits_where_exceeded(a);
 }
 // A request that would fit goes behind the one that is due. Requires the lock.
@@ -277,7 +278,9 @@ inline void set_limit(account_node& a, std::size_t bytes) noexcept {
     const locked_tree scope(a);
     a.totals().set_limit(bytes);
     scope.tree.announce_end();
-    if (a.totals().total() > bytes) scope.tree.recall_credit(a);
+    if (a.totals().total() <= bytes) return;
+    scope.tree.was_exceeded.store(true, std::memory_order_relaxed);
+    scope.tree.recall_credit(a);
 }
 // Has the root's arbiter ask the injector before charges. Requires: the account is a root that has one.
 inline void add(account_node& root, injector& i) noexcept {

@@ -68,6 +68,7 @@ class account_steps {
         return climbed::moved_on;
     }
     climbed call_reclaimers(memory_request& asked) noexcept {
+        credit_called(asked);
         if (!may_sweep(asked)) return end_sweep(), climbed::moved_on;
         if (!sweeps_) {
             reclaimers& all = at_->tree().reclaimers;
@@ -103,7 +104,8 @@ class account_steps {
         takes_steps_below_ = takes_them_after_a_wait_;
         return waits_.wait(by_, asked);
     }
-    void granted() noexcept {
+    void granted(memory_request& asked) noexcept {
+        credit_called(asked);
         if (called_ != nullptr) at_->tree().reclaimers.put_behind_equals(*called_, at_->shape());
         waits_.granted();
     }
@@ -194,6 +196,11 @@ class account_steps {
         if (after < before) reclaimers::credit(called_ != nullptr ? *called_ : it, before - after);
         p.freed = p.freed || some || after < before;
         return some || after < before;
+    }
+    // What it left idle in the object that asks has returned to the system in an attempt.
+    void credit_called(memory_request& asked) const noexcept {
+        const std::size_t bytes = std::exchange(asked.returned, 0);
+        if (called_ != nullptr && bytes != 0) reclaimers::credit(*called_, bytes);
     }
     void end_sweep() noexcept {
         costly_.reset();

@@ -54,6 +54,7 @@ struct account_tree {
     tree_lock lock;
     detail::observers observers;
     std::atomic<std::uint32_t> injectors{0}; // that the judge asks before charges; no leaf has credit meanwhile
+    std::atomic<bool> was_exceeded{false};   // a limit was, once: by a forced charge, in grace, or since it was lowered
     std::uint32_t waiting = 0;               // requests that wait until held bytes are confirmed or cancelled
     std::uint32_t sleeping = 0;              // threads that sleep for such an end, or for one of `waiting`
     std::atomic<std::uint32_t> changes{0};   // counted under the lock while threads sleep

@@ -44,7 +44,7 @@ struct no_level {
 // What attempt() returns, made again after each step that served; null where the last step has nothing more. `own`
 // and `level` have a function for each of their steps:
 //   own:    return_idle(asked), ask_arena(asked), wait_for_moves(asked)
-//   level:  ask_tenants(asked), call_reclaimers(asked), wait(asked), granted()
+//   level:  ask_tenants(asked), call_reclaimers(asked), wait(asked), granted(asked)
 template <class Own, class Level, class Attempt>
 ALLOT_NOINLINE auto climb(memory_request& asked, Own& own, Level& level, Attempt attempt) -> decltype(attempt()) {
     enum class step : std::uint8_t { own_idle, tenants, arena, in_transit, reclaimers, wait, top };
@@ -70,7 +70,7 @@ ALLOT_NOINLINE auto climb(memory_request& asked, Own& own, Level& level, Attempt
         }
         if (r == climbed::gave_up) break;
         if (auto got = attempt()) {
-            if constexpr (Level::any) level.granted();
+            if constexpr (Level::any) level.granted(asked);
             return got;
         }
         if (now == step::in_transit || now == step::wait) now = step::own_idle;

@@ -2,7 +2,7 @@
 //
 // It is made on the stack where a request leaves the warm path, and is passed by reference. What refuses an attempt
 // writes the reason here; the product that was asked reports it.
-// Invariant: `why` is that of the last attempt that was refused. Cost: 88 bytes of stack, nothing on a warm path.
+// Invariant: `why` is that of the last attempt that was refused. Cost: 96 bytes of stack, nothing on a warm path.
 // Threads: its own.
 #pragma once
 
@@ -48,6 +48,7 @@ struct memory_request {
 
     const std::size_t bytes; // that the caller of the product asked for
     charge_status why;
+    std::size_t returned = 0; // idle pages that attempts have returned to the system, in bytes
 
     // ---- how far it climbs (ladder.hpp)
     const wait_limit* wait = nullptr;              // null: it does not wait, unless:

@@ -40,10 +40,7 @@ class tenant {
     virtual std::size_t return_idle(std::size_t bytes, bool waits) noexcept = 0;
     /// The same for memory that rests: retain::idle asks it once in the set's time span. Never waits. Unless it is
     /// overridden: if the tenant holds as much as at the last call.
-    virtual std::size_t return_resting() noexcept {
-        const std::size_t now = held();
-        return held_before_.exchange(now, std::memory_order_relaxed) == now && now != 0 ? return_idle(now, false) : 0;
-    }
+    virtual std::size_t return_resting() noexcept { return rests() ? return_idle(held(), false) : 0; }
     /// While it is shut its caches stay empty: requests wait for its memory. One thread at a time.
     virtual void set_shut(bool now) noexcept { static_cast<void>(now); }
     /// For reports, in bytes.
@@ -51,6 +48,11 @@ class tenant {
 
   protected:
     ~tenant() = default;
+    // Whether it holds as much as at the last call.
+    bool rests() noexcept {
+        const std::size_t now = held();
+        return held_before_.exchange(now, std::memory_order_relaxed) == now && now != 0;
+    }
 
   private:
     friend class detail::tenants;

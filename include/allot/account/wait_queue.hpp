@@ -95,6 +95,7 @@ struct waiter {
 class undoing {
   public:
     explicit undoing(const tree_node* refused) noexcept {
+        of_this_thread.undoes = true;
         if (waiter_ == nullptr || refused == nullptr) return;
         waiter_->undone = {refused, 0};
         waiter_->undoes = true;
@@ -102,6 +103,7 @@ class undoing {
     undoing(const undoing&) = delete;
     undoing& operator=(const undoing&) = delete;
     ~undoing() {
+        of_this_thread.undoes = false;
         if (waiter_ != nullptr) waiter_->undoes = false;
     }
     // That of this thread; null if none does.

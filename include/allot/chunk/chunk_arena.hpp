@@ -63,8 +63,10 @@ template <class Set> class chunk_arena {
     template <class... Values>
     explicit chunk_arena(Values&&... values)
         : name_(value_or<allot::name>({""}, values...).text),
-          arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, values...),
-          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...), pages_(arena(), ledger_),
+          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...),
+          arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, policies::charges ? &payer_ : nullptr,
+                 values...),
+          pages_(arena(), ledger_),
           core_(pages_, core_type::chunk_bytes_for(value_or<allot::chunk_bytes>({0}, values...).bytes, limit_bytes(),
                                                    arena().page_bytes())),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)) {
@@ -209,9 +211,7 @@ template <class Set> class chunk_arena {
     /// Returns: the bytes returned to the system.
     std::size_t trim() noexcept {
         release_empty_pages();
-        const std::size_t bytes = arena().trim();
-        pages_.record(watch_event::trimmed, bytes);
-        return bytes;
+        return pages_.trim();
     }
     /// used(): bytes charged; peak(): the most so far; limit(). Absent under ledger::none.
     std::size_t used() const noexcept
@@ -245,6 +245,8 @@ template <class Set> class chunk_arena {
     /// Complexity: a walk over the classes of all caches.
     chunk_stats stats() const noexcept {
         chunk_stats f = core_.stats();
+        f.idle = pages_.idle();
+        f.charged += f.idle;
         f.limit = limit_bytes();
         if constexpr (policies::charges) f.peak = ledger_.peak();
         else f.peak = arena().stats().peak_taken;
@@ -287,18 +289,28 @@ template <class Set> class chunk_arena {
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
     struct block_tenant final : tenant {
         explicit block_tenant(chunk_arena& blocks) noexcept : tenant(blocks.name_), of(blocks) {}
-        std::size_t held() const noexcept override {
-            if constexpr (policies::charges) return of.ledger_.used();
-            else return of.core_.heap().held_bytes();
+        std::size_t held() const noexcept override { return of.core_.heap().held_bytes(); }
+        std::size_t return_idle(std::size_t bytes, bool) noexcept override {
+            if (!of.arena().has_payer()) return give_free_pages();
+            std::size_t returned = of.pages_.trim_for(bytes);
+            if (returned < bytes && held() != 0 && give_free_pages() != 0)
+                returned += of.pages_.trim_for(bytes - returned);
+            return returned;
         }
-        std::size_t return_idle(std::size_t, bool) noexcept override {
-            return of.core_.heap().reclaim_for_arena() << of.arena().page_shift();
-        }
+        // The arena returns them after their time.
+        std::size_t return_resting() noexcept override { return rests() ? give_free_pages() : 0; }
         void set_shut(bool now) noexcept override { of.core_.set_shut(now); }
         // Committed and resident bytes of a private arena; 0 where the arena is shared: they cannot be attributed.
         item_stats stats() const noexcept override {
-            if constexpr (policies::shares_arena) return {held(), 0, 0};
-            else return {held(), of.arena().stats().committed, of.arena().resident()};
+            if constexpr (policies::shares_arena) return {charged(), 0, 0};
+            else return {charged(), of.arena().stats().committed, of.arena().resident()};
+        }
+        std::size_t give_free_pages() noexcept {
+            return of.core_.heap().reclaim_for_arena() << of.arena().page_shift();
+        }
+        std::size_t charged() const noexcept {
+            if constexpr (policies::charges) return of.ledger_.used();
+            else return held();
         }
         chunk_arena& of;
     };
@@ -424,8 +436,9 @@ template <class Set> class chunk_arena {
     }
 
     const char* name_;
-    typename policies::arena arena_;
     ALLOT_NO_UNIQUE_ADDRESS typename policies::ledger ledger_;
+    detail::ledger_payer<typename policies::ledger> payer_{ledger_};
+    typename policies::arena arena_; // its memory is unmapped before it is refunded
     mutable typename core_type::pages_type pages_;
     mutable core_type core_;
     std::atomic<std::uint64_t> refused_{0};

@@ -3,9 +3,9 @@
 // One lock guards the fit; pages are taken without it. Where a chunk cannot be taken, half of it is tried, down to what
 // the request needs. Free pages go back to the arena (whole chunks, where the fit has them whole): all of them when a
 // request is short of pages; chunks, where more than an eighth of all and a chunk is free, at the next request for
-// blocks. So a long-lived block holds its page, not its chunk, and requests of any size compete for the same pages. The
-// arena's retain policy returns them to the system. A request is not refused because of pages in transit
-// (pages_in_transit.hpp).
+// blocks. So a long-lived block holds its page, not its chunk, and requests of any size compete for the same pages. A
+// private arena's pages stay charged until it returns them to the system (charged_pages.hpp). A request is not refused
+// because of pages in transit (pages_in_transit.hpp).
 // Requirements of a fit: add(address, bytes, segment), remove(free run, from, bytes), allocate(bytes, align),
 // release(address), grow, shrink, bytes_of, visit_free(0, least, visit), largest(), statistics, valid().
 // Invariant: pages held are the fit's ranges and the large blocks, and are charged. Cost: a spin lock and the fit's

@@ -1,7 +1,7 @@
-// Pages that left their heap under its lock, and return to the arena without it: their refund may call listeners.
+// Pages that left their heap under its lock, and return to the arena without it: that may call listeners.
 //
 // Invariant: the pages are in no list of the heap; from the first one on they are in transit (pages_in_transit.hpp).
-// Cost: 64 bytes on the stack; one refund for all. Threads: one.
+// Cost: 64 bytes on the stack; one call for all. Threads: one.
 #pragma once
 
 #include <allot/config.hpp>
@@ -38,7 +38,7 @@ template <class Page> class leaving_pages {
             else sys::unpoison(memory, provider_.page_bytes());
             arena.give(memory, 1);
         }
-        provider_.refund(count_, move_);
+        provider_.given(count_, move_);
         return count_;
     }
 

@@ -30,10 +30,13 @@ template <class Ledger> class ledger_pages final : public page_provider {
         heaps().collect();
         return run.take(pages_, asked, taken);
     }
-    void refund(std::size_t pages) noexcept override { pages_.refund(pages); }
-    void refund(std::size_t pages, detail::pages_in_transit::move& given) noexcept override {
-        pages_.refund(pages, [&] { given.end(); });
+    void given(std::size_t pages) noexcept override { pages_.given(pages); }
+    void given(std::size_t pages, detail::pages_in_transit::move& moved) noexcept override {
+        pages_.given(pages, [&] { moved.end(); });
     }
+    std::size_t idle() const noexcept override { return pages_.idle(); }
+    std::size_t trim() noexcept override { return pages_.trim(); }
+    std::size_t trim_for(std::size_t bytes) noexcept override { return pages_.trim_for(bytes); }
 
   private:
     void note_settled() noexcept override { pages_.settled(); }

@@ -36,16 +36,23 @@ class page_provider {
                       detail::pages_in_transit::move& taken) noexcept = 0;
     void give(std::byte* first, std::size_t pages) noexcept {
         arena_.give(first, pages);
-        refund(pages);
+        given(pages);
     }
     // The same for pages that were taken and are not needed; ends `taken`.
     void give(std::byte* first, std::size_t pages, detail::pages_in_transit::move& taken) noexcept {
         arena_.give(first, pages);
-        refund(pages, taken);
+        given(pages, taken);
     }
-    // Refunds pages that returned to the arena; the move ends before a listener is called.
-    virtual void refund(std::size_t pages) noexcept = 0;
-    virtual void refund(std::size_t pages, detail::pages_in_transit::move& given) noexcept = 0;
+    // Pages returned to the arena: refunds them, unless they stay charged as idle memory (charged_pages.hpp). The move
+    // ends before a listener is called.
+    virtual void given(std::size_t pages) noexcept = 0;
+    virtual void given(std::size_t pages, detail::pages_in_transit::move& moved) noexcept = 0;
+    // Bytes of free pages that stay charged.
+    virtual std::size_t idle() const noexcept = 0;
+    // Returns the arena's free pages to the system; in bytes.
+    virtual std::size_t trim() noexcept = 0;
+    // At a shortage of as many bytes: returns idle memory of the arena to the system, and refunds it. In bytes.
+    virtual std::size_t trim_for(std::size_t bytes) noexcept = 0;
     detail::pages_in_transit& in_transit() noexcept { return in_transit_; }
     // The k-th way to return memory of the heaps that no row uses; false: there is no such way.
     bool return_idle(unsigned way) noexcept {

@@ -56,6 +56,8 @@ class page_ledger {
         used_.fetch_sub(bytes, std::memory_order_release); // a later charge of these bytes sees the lower confirmed_
     }
 
+    bool is_exceeded() const noexcept { return used() > limit(); }
+
     std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
     std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
     std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
@@ -83,6 +85,7 @@ class no_ledger {
     explicit no_ledger(std::size_t = SIZE_MAX) noexcept {}
     template <class... Values> no_ledger(std::size_t, const char*, const Values&...) noexcept {}
     bool try_charge(std::size_t, detail::memory_request&) noexcept { return true; }
+    static bool is_exceeded() noexcept { return false; }
     static detail::no_level steps(std::uint32_t) noexcept { return {}; }
     void confirm(std::size_t) noexcept {}
     void cancel(std::size_t) noexcept {}

@@ -96,6 +96,11 @@ class tree_ledger {
         account_.refund(bytes, on_refunded);
     }
 
+    // Whether a limit is exceeded, here or above. A load, until one was in the tree.
+    bool is_exceeded() const noexcept {
+        return account_.node().tree().was_exceeded.load(std::memory_order_relaxed) && account_.over_limit();
+    }
+
     std::size_t used() const noexcept { return account_.used(); }
     std::size_t peak() const noexcept { return account_.peak(); }
     std::size_t limit() const noexcept { return account_.limit(); }

@@ -3,14 +3,17 @@
 //   untouched  free, never committed          clean  free, holds no memory of the system
 //   taken      in use, always usable memory   dirty  free, may hold memory of the system
 //
+// Taken and dirty pages are committed: the limit bounds them, and the payer is charged for them (page_payer.hpp). So
+// a take of dirty pages costs no charge, and a page is refunded where it returns to the system.
 // A page is taken under a spin lock; system calls are made outside it, so no thread waits for the call of another one,
 // except when the last free pages are being trimmed.
-// Invariant: taken pages are usable; they never exceed the limit.
+// Invariant: taken pages are usable; committed ones never exceed the limit.
 // Cost: 1 bit and 1/64 bit per page for taken, 1 bit for dirty, 1 bit under retain::idle; 192 bytes. Threads: any.
 #pragma once
 
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
+#include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/page/arena_memory.hpp>
 #include <allot/page/arena_range.hpp>
@@ -19,6 +22,7 @@
 #include <allot/page/page_backing.hpp>
 #include <allot/page/page_bitmap.hpp>
 #include <allot/page/page_limit.hpp>
+#include <allot/page/page_payer.hpp>
 #include <allot/page/system_pages.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
@@ -35,6 +39,14 @@ namespace detail {
 // Runs that grow have room behind them, where that costs no other request its run.
 enum class run_use { fixed, grows };
 
+// What a take may commit.
+struct page_budget {
+    std::size_t most = SIZE_MAX; // clean pages of the run: where it has more, it is not taken
+    bool only_used = false;      // the run is one without clean pages, wherever it lies
+    std::size_t wanted = 0;      // out: clean pages of a longer run that is better, if as many may be committed
+    std::size_t clean = 0;       // out: clean pages of the run; more than `most`: it is to be taken again, with as many
+};
+
 class arena_pages {
   public:
     static constexpr std::size_t none = page_bitmap::none;
@@ -43,96 +55,113 @@ class arena_pages {
     arena_pages(const arena_range& range, std::size_t pages, const arena_tables& tables, std::size_t limit_bytes,
                 const char* name) noexcept
         : returns_pages_(range.returns_pages), under_pressure_(range.under_pressure),
-          lent_(range.out_of_band != nullptr), system_(range, pages), backing_(range.backing),
-          dirty_(reinterpret_cast<word*>(tables.dirty)), idle_(range.idle), limit_(range, pages, limit_bytes, name) {
+          lent_(range.out_of_band != nullptr), commits_(!range.committed && range.backing == nullptr),
+          system_(range, pages), backing_(range.backing), dirty_(reinterpret_cast<word*>(tables.dirty)),
+          idle_(range.idle), limit_(range, pages, limit_bytes, name) {
         bitmap_.start(tables.bitmap, pages);
         if (idle_ != nullptr) idle_->start(tables.idle);
     }
     arena_pages(const arena_pages&) = delete;
     arena_pages& operator=(const arena_pages&) = delete;
 
-    // Takes a run; returns its first page, or none where it is refused. Waits only while the last free pages are being
-    // trimmed.
-    ALLOT_ALWAYS_INLINE std::size_t take(std::size_t pages, run_use use, memory_request& asked) noexcept {
-        if (ALLOT_UNLIKELY(idle_ != nullptr)) trim_idle();
-        for (;;) {
-            std::size_t first = none;
-            {
-                const lock_guard hold(lock_);
-                if (ALLOT_UNLIKELY(pages == 0 || !limit_.admits(pages)))
-                    return refuse(asked, pages == 0 ? charge_outcome::misused : charge_outcome::over_limit, pages),
-                           none;
-                first = use == run_use::grows ? pick_to_grow(pages)
-                        : pages == 1          ? bitmap_.take_one()
-                                              : bitmap_.take_run(pages);
-                if (first != none) limit_.take(pages);
-                else if (in_trim_ == 0) return refuse(asked, charge_outcome::no_address_space, pages), none;
-            }
-            if (first != none) return commit_or_put_back(first, pages, use == run_use::grows, asked) ? first : none;
-            yield(); // the pages that are being trimmed become free again
-        }
+    // Takes a run; returns its first page, or none where it is refused, or costs more than the budget. Waits only while
+    // the last free pages are being trimmed.
+    ALLOT_ALWAYS_INLINE std::size_t take(std::size_t pages, run_use use, page_budget& budget,
+                                         memory_request& asked) noexcept {
+        if (ALLOT_UNLIKELY(pages == 0)) return refuse(asked, charge_outcome::misused, 0), none;
+        return take_found(pages, use == run_use::grows, budget, asked, [&] {
+            run found{use == run_use::grows ? place_to_grow(pages)
+                      : pages == 1          ? bitmap_.find_one()
+                                            : bitmap_.find_run(pages),
+                      pages};
+            budget.clean = clean_pages(found);
+            const bool is_dear = budget.only_used || limit_.beyond(budget.clean) != 0;
+            if (ALLOT_UNLIKELY(budget.clean != 0 && is_dear))
+                if (const std::size_t used = find_used(pages); used != none) found.first = used, budget.clean = 0;
+            return found;
+        });
     }
     // Takes these pages, which lie behind a taken run; false where one of them is taken, or on lack of memory.
-    bool take_at(std::size_t first, std::size_t n, memory_request& asked) noexcept {
-        {
-            const lock_guard hold(lock_);
-            if (!limit_.admits(n)) return refuse(asked, charge_outcome::over_limit, n), false;
-            if (!bitmap_.take_at(first, n)) return refuse(asked, charge_outcome::no_address_space, n), false;
-            limit_.take(n);
-        }
-        return n == 0 || commit_or_put_back(first, n, true, asked);
+    bool take_at(std::size_t first, std::size_t n, page_budget& budget, memory_request& asked) noexcept {
+        return n == 0 || take_found(n, true, budget, asked, [&] {
+                             const run found{bitmap_.are_free(first, n) ? first : none, n};
+                             budget.clean = clean_pages(found);
+                             return found;
+                         }) != none;
     }
     // Takes pages in front of a run, at least new_pages - pages, of which only these are counted; returns how many, 0:
     // the limit, the address space or the system refuses. The others return uncounted, from either end.
-    std::size_t slide(std::size_t first, std::size_t pages, std::size_t new_pages, memory_request& asked) noexcept {
+    std::size_t slide(std::size_t first, std::size_t pages, std::size_t new_pages, page_budget& budget,
+                      memory_request& asked) noexcept {
         const std::size_t more = new_pages - pages;
-        std::size_t by = 0;
-        {
-            const lock_guard hold(lock_);
-            if (!limit_.admits(more)) return refuse(asked, charge_outcome::over_limit, more), 0;
+        const std::size_t start = take_found(more, true, budget, asked, [&] {
             const std::size_t free = bitmap_.free_before(first, first);
-            if (free < more) return refuse(asked, charge_outcome::no_address_space, more), 0;
-            by = more + room_for(new_pages, free - more);
-            static_cast<void>(bitmap_.take_at(first - by, by)); // all are free, and the lock is held
-            limit_.take(more);
-        }
-        if (is_usable(first - by, by, true)) return limit_.confirm(more), by;
-        bitmap_.give(first - by, by - more);
-        put_back(first - more, more);
-        return refuse(asked, charge_outcome::no_memory, more), 0;
+            budget.clean = 0;
+            if (free < more) return run{};
+            const std::size_t by = more + room_for(new_pages, free - more);
+            run found{first - by, by};
+            budget.wanted = budget.clean = clean_pages(found);
+            if (budget.clean > budget.most || limit_.beyond(budget.clean) != 0) // without room
+                found = {first - more, more}, budget.clean = clean_pages(found);
+            return found;
+        });
+        return start != none ? first - start : 0;
     }
     // Never waits, makes no system call.
     ALLOT_ALWAYS_INLINE void give(std::size_t first, std::size_t n) noexcept {
         mark_dirty(first, n);
         if (ALLOT_UNLIKELY(idle_ != nullptr)) idle_->used(first, n);
         limit_.unconfirm(n);
-        put_back(first, n);
+        put_back(first, n, n);
     }
     void give_uncounted(std::size_t first, std::size_t n) noexcept {
         mark_dirty(first, n);
         bitmap_.give(first, n);
     }
 
-    // Returns free pages to the system; in bytes, up to its first refusal.
-    std::size_t trim() noexcept {
+    // Returns free pages to the system, up to its first refusal, and `most` bytes; those last that takes find first. In
+    // bytes.
+    std::size_t trim(std::size_t most = SIZE_MAX) noexcept {
         if (!returns_pages_) return 0;
         std::size_t bytes = 0;
-        for (std::size_t w = 0; w < bitmap_.word_count(); ++w)
-            while (const std::uint64_t idle = free_and_dirty(w)) {
-                if (!return_pages(w, idle, bytes)) return bytes;
+        const auto trim_word = [&](std::size_t w) { // false: no more
+            while (const std::uint64_t idle = bytes < most ? free_and_dirty(w) : 0) {
+                if (!return_pages(w, high_part(idle, most - bytes), bytes)) return false;
                 if (backing_ != nullptr) break; // free pages whose unit has a taken page stay
             }
+            return bytes < most;
+        };
+        const std::size_t low = backing_ != nullptr ? 0 : ceil_div(system_.low(), std::size_t{64});
+        for (std::size_t w = low; w-- != 0;)
+            if (!trim_word(w)) return bytes;
+        for (std::size_t w = backing_ != nullptr ? 0 : max(low, system_.high() / 64); w < bitmap_.word_count(); ++w)
+            if (!trim_word(w)) break;
         return bytes;
+    }
+    // The same at a shortage of `bytes`, where the retain rule allows it: some more, so that the next requests need not
+    // ask. Waits for pages that other threads return.
+    std::size_t trim_at_shortage(std::size_t bytes) noexcept {
+        constexpr std::size_t least = std::size_t{1} << 20;
+        if (!under_pressure_) return 0;
+        const std::size_t returned = trim(max(max(bytes, least), system_.bytes_of(limit_.kept()) / 8));
+        while (returned == 0 && is_in_trim()) yield();
+        return returned;
     }
     // A step of retain::idle. The same.
     ALLOT_NOINLINE std::size_t trim_idle() noexcept {
         std::size_t bytes = 0;
-        if (idle_ != nullptr && returns_pages_)
-            idle_->step(
-                bitmap_.word_count(), [this](std::size_t w) { return free_and_dirty(w); },
-                [&](std::size_t w, std::uint64_t pages) { return return_pages(w, pages, bytes); });
+        if (idle_ != nullptr && returns_pages_) {
+            const auto found = idle_->step(bitmap_.word_count(), [this](std::size_t w) { return free_and_dirty(w); });
+            if (found.pages != 0) static_cast<void>(return_pages(found.word, found.pages, bytes));
+        }
         return bytes;
     }
+    void set_payer(page_payer& payer) noexcept {
+        if (!commits_) return;
+        payer_ = &payer;
+        system_.ask_by_unit();
+    }
+    bool has_payer() const noexcept { return payer_ != nullptr; }
     // The state of retain::idle; null: another rule.
     idle_pages* idle() const noexcept { return idle_; }
 
@@ -164,11 +193,14 @@ class arena_pages {
         std::size_t taken = 0;
         for (std::size_t w = 0; w < bitmap_.word_count(); ++w)
             taken += static_cast<std::size_t>(std::popcount(taken_pages(w)));
-        return limit_.valid(taken) && bitmap_.valid();
+        return limit_.valid(taken, commits_ ? committed() >> system_.shift() : 0) && bitmap_.valid();
     }
 
   private:
     using word = std::atomic<std::uint64_t>;
+    struct run {
+        std::size_t first = none, pages = 0;
+    };
 
     bool is_dirty(std::size_t page) const noexcept {
         return (dirty_[page / 64].load(std::memory_order_relaxed) >> page % 64 & 1) != 0;
@@ -186,31 +218,160 @@ class arena_pages {
         const std::size_t others = most < bitmap_.pages() ? most - min(pages, most) : bitmap_.pages() / 2;
         return free > others ? (free - others) / 2 : 0;
     }
-    // Requires lock_. A run at the end of the largest free one, but with room behind it.
-    std::size_t pick_to_grow(std::size_t pages) noexcept {
+    // Requires lock_, as the next two. A place at the end of the largest free run, but with room behind it.
+    std::size_t place_to_grow(std::size_t pages) const noexcept {
         const page_bitmap::free_run gap = bitmap_.largest_free_run();
         if (gap.pages < pages) return none;
-        const std::size_t free = gap.pages - pages, first = gap.first + free - room_for(pages, free);
-        return bitmap_.take_at(first, pages) ? first : none;
+        const std::size_t free = gap.pages - pages;
+        return gap.first + free - room_for(pages, free);
+    }
+    // Those that are to be committed.
+    std::size_t clean_pages(const run& of) const noexcept {
+        if (of.first == none || !commits_) return 0;
+        if (of.pages == 1) return !is_dirty(of.first);
+        std::size_t n = 0;
+        page_bitmap::for_words(of.first, of.pages, [&](std::size_t w, std::uint64_t bits) {
+            n += static_cast<std::size_t>(std::popcount(bits & ~dirty_[w].load(std::memory_order_relaxed)));
+        });
+        return n;
+    }
+    // A free run without clean pages. Complexity: O(committed pages / 64).
+    std::size_t find_used(std::size_t pages) const noexcept {
+        if (limit_.kept() < pages) return none;
+        const auto busy = [this](std::size_t w) { return ~free_and_dirty(w); };
+        const std::size_t low = system_.low(), high = max(low, system_.high());
+        const std::size_t found = pages == 1 ? none : page_bitmap::find_run(pages, high, bitmap_.pages(), busy);
+        if (found != none) return found;
+        const std::size_t single = page_bitmap::find_run(pages, 0, low, busy);
+        return single != none || pages != 1 ? single : page_bitmap::find_run(pages, high, bitmap_.pages(), busy);
+    }
+    // Takes what find() finds under the lock, with `counted` of its pages in the limit; `budget.clean`: of all of them.
+    template <class Find>
+    ALLOT_ALWAYS_INLINE std::size_t take_found(std::size_t counted, bool grows, page_budget& budget,
+                                               memory_request& asked, Find find) noexcept {
+        for (bool in_vain = false;;) {
+            run found;
+            huge_units whole;
+            std::size_t beyond = 0;
+            {
+                const lock_guard hold(lock_);
+                if (ALLOT_UNLIKELY(!limit_.admits(counted)))
+                    return refuse(asked, charge_outcome::over_limit, counted), none;
+                found = find();
+                if (ALLOT_UNLIKELY(budget.clean != 0 && system_.asks_by_unit())) whole = units_of(found, budget);
+                if (budget.clean > budget.most) return none;
+                beyond = limit_.beyond(budget.clean);
+                if (ALLOT_LIKELY(found.first != none && beyond == 0)) {
+                    bitmap_.take(found.first, found.pages);
+                    limit_.take(counted, budget.clean);
+                } else if (in_trim_ == 0 && (beyond == 0 || in_vain || !trims_by_itself())) {
+                    return refuse(asked, beyond == 0 ? charge_outcome::no_address_space : charge_outcome::over_limit,
+                                  counted),
+                           none;
+                }
+            }
+            if (beyond != 0 && trims_by_itself()) in_vain = trim_at_shortage(system_.bytes_of(beyond)) == 0;
+            else if (found.first == none || beyond != 0) yield(); // pages that are being trimmed become free again
+            else if (!commit_or_put_back(found, counted, budget.clean, grows, asked)) return none;
+            else return whole.asks ? (charge_units(found, whole, grows, budget), found.first) : found.first;
+        }
+    }
+    // ---- huge OS pages, where committed pages are charged: the system fills one for the first page that is touched in
+    // it. So a take that commits a page of a unit without committed pages commits all of it; the others are free and
+    // dirty then, and cost the next takes nothing. Where all cannot be charged, the unit gets no huge OS page.
+
+    // The units of a run: those at its ends of which it takes a part, and the whole ones between.
+    struct huge_units {
+        std::size_t first = 0, end = 0; // pages of all
+        bool low = false, high = false; // the first, the last one has other pages, all clean and free
+        bool asks = false;
+    };
+    // A unit that may be a huge OS page, and has no committed page.
+    bool is_clean_unit(std::size_t at) const noexcept {
+        const std::size_t unit = system_.unit();
+        return system_.may_be_huge(at) && bitmap_.are(at, unit, false) && clean_pages({at, unit}) == unit;
+    }
+    // Pages have returned: units of which others are committed get no huge OS page, else the system fills them again.
+    ALLOT_NOINLINE void leave_units(std::size_t first, std::size_t n) const noexcept {
+        const std::size_t unit = system_.unit(), low = align_down(first, unit), high = align_down(first + n - 1, unit);
+        for (std::size_t at = low; at <= high; at += high > low ? high - low : unit)
+            if (system_.may_be_huge(at) && !is_clean_unit(at)) system_.ask(at, at + unit, false);
+    }
+    // Requires lock_. Adds to `budget.wanted` what the units have beside the run.
+    huge_units units_of(const run& found, page_budget& budget) const noexcept {
+        const std::size_t unit = system_.unit(), end = found.first + found.pages;
+        huge_units of{align_down(found.first, unit), align_up(end, unit)};
+        std::size_t more = 0;
+        if (of.first + unit == of.end) {
+            of.low = found.pages != unit && is_clean_unit(of.first);
+            if (of.low) more = unit - found.pages;
+        } else {
+            of.low = of.first != found.first && is_clean_unit(of.first);
+            of.high = of.end != end && is_clean_unit(of.end - unit);
+            if (of.low) more += found.first - of.first;
+            if (of.high) more += of.end - end;
+        }
+        budget.wanted = max(budget.wanted, budget.clean + more);
+        of.asks = of.low || of.high || found.pages >= unit;
+        return of;
+    }
+    // After the commit of the run: commits what its units have beside it, if that is charged, and asks for huge OS
+    // pages where all is.
+    ALLOT_NOINLINE void charge_units(const run& got, const huge_units& of, bool grows, page_budget& budget) noexcept {
+        const std::size_t unit = system_.unit(), end = got.first + got.pages;
+        const bool is_one = of.first + unit == of.end;
+        const std::size_t left = of.low ? of.first : align_up(got.first, unit);
+        const std::size_t right = of.high || (is_one && of.low) ? of.end : align_down(end, unit);
+        std::size_t more = (left < got.first ? got.first - left : 0) + (right > end ? right - end : 0);
+        const bool all =
+            more != 0 && budget.most >= budget.clean + more && is_usable(left, max(right, end) - left, grows);
+        if (all) {
+            const lock_guard hold(lock_);
+            const std::size_t n = mark_clean_dirty(left, got.first) + mark_clean_dirty(end, right);
+            limit_.commit(n);
+            budget.clean += n;
+        }
+        const bool slow = grows && sys::host_takes_free_memory();
+        const std::size_t from = all ? left : align_up(got.first, unit), to = all ? right : align_down(end, unit);
+        if (!slow && system_.may_be_huge(from)) system_.ask(from, to, true);
+        if (all || more == 0) return;
+        if (of.low) system_.ask(of.first, of.first + unit, false);
+        if (of.high) system_.ask(of.end - unit, of.end, false);
+    }
+    // Requires lock_. Of pages that were clean and free: others may have taken some, and charged them.
+    std::size_t mark_clean_dirty(std::size_t first, std::size_t end) noexcept {
+        std::size_t n = 0;
+        for (std::size_t page = first; page < end; ++page)
+            if (!bitmap_.is_taken(page) && !is_dirty(page)) mark_dirty(page, 1), ++n;
+        return n;
+    }
+
+    // A request that has a payer trims as a step of its ladder: refunds call listeners.
+    bool trims_by_itself() const noexcept { return under_pressure_ && payer_ == nullptr; }
+    bool is_in_trim() noexcept {
+        const lock_guard hold(lock_);
+        return in_trim_ != 0;
     }
     ALLOT_COLD void refuse(memory_request& asked, charge_outcome why, std::size_t pages) const noexcept {
         limit_.refuse(asked, why, pages);
     }
-    // Makes picked pages usable and counts them in the peak; puts them back where the system refuses memory.
-    bool commit_or_put_back(std::size_t first, std::size_t n, bool grows, memory_request& asked) noexcept {
-        if (ALLOT_LIKELY(is_usable(first, n, grows))) return limit_.confirm(n), true;
-        put_back(first, n);
-        return refuse(asked, charge_outcome::no_memory, n), false;
+    // Makes taken pages usable and counts them in the peak; puts them back where the system refuses memory.
+    bool commit_or_put_back(const run& got, std::size_t counted, std::size_t clean, bool grows,
+                            memory_request& asked) noexcept {
+        if (ALLOT_LIKELY(is_usable(got.first, got.pages, grows))) return limit_.confirm(counted), true;
+        limit_.uncommit(clean);
+        put_back(got.first, got.pages, counted);
+        return refuse(asked, charge_outcome::no_memory, counted), false;
     }
     bool is_usable(std::size_t first, std::size_t n, bool grows) noexcept {
         return ALLOT_LIKELY(system_.are_usable(first, n)) || commit(first, n, grows) ||
-               (under_pressure_ && trim() != 0 && commit(first, n, grows));
+               (trims_by_itself() && trim() != 0 && commit(first, n, grows));
     }
-    // Marks pages free.
-    void put_back(std::size_t first, std::size_t n) noexcept {
+    // Marks pages free, of which some are counted.
+    void put_back(std::size_t first, std::size_t n, std::size_t counted) noexcept {
         [[maybe_unused]] const bool were_taken = bitmap_.give(first, n);
         ALLOT_ASSERT(were_taken, "pages were given back to an arena twice: give each page back once");
-        limit_.put_back(n);
+        limit_.put_back(counted);
     }
     void mark_dirty(std::size_t first, std::size_t n) noexcept {
         page_bitmap::for_words(first, n, [&](std::size_t w, std::uint64_t bits) {
@@ -225,18 +386,31 @@ class arena_pages {
     std::uint64_t free_and_dirty(std::size_t w) const noexcept {
         return ~bitmap_.taken_in_word(w) & dirty_[w].load(std::memory_order_acquire);
     }
-    // Marks free pages as taken while they are returned to the system; false where one of them is taken.
-    bool begin_trim(std::size_t first, std::size_t n) noexcept {
-        const lock_guard hold(lock_);
-        const bool ok = bitmap_.take_at(first, n);
-        if (ok) in_trim_ += n;
-        return ok;
+    // The highest of these pages of a word that have as many bytes.
+    std::uint64_t high_part(std::uint64_t pages, std::size_t bytes) const noexcept {
+        const std::size_t keep = ((bytes - 1) >> system_.shift()) + 1;
+        for (auto n = static_cast<std::size_t>(std::popcount(pages)); n > keep; --n) pages &= pages - 1;
+        return pages;
     }
-    void end_trim(std::size_t first, std::size_t n) noexcept {
-        const lock_guard hold(lock_);
-        bitmap_.give(first, n);
-        in_trim_ -= n;
-    }
+    // Free pages that are marked taken while they are returned to the system.
+    struct trimmed_run final : page_payer::returned_run {
+        trimmed_run(arena_pages& arena, std::size_t f, std::size_t count) noexcept : of(arena), first(f), n(count) {}
+        // False: one of them is taken.
+        bool begin() const noexcept {
+            const lock_guard hold(of.lock_);
+            if (!of.bitmap_.are_free(first, n)) return false;
+            of.bitmap_.take(first, n);
+            of.in_trim_ += n;
+            return true;
+        }
+        void free() noexcept override {
+            const lock_guard hold(of.lock_);
+            of.bitmap_.give(first, n);
+            of.in_trim_ -= n;
+        }
+        arena_pages& of;
+        const std::size_t first, n;
+    };
     // Returns the free ones of these pages of a word to the system, with clean neighbours in the same huge OS page, and
     // adds the bytes that were dirty to `bytes`. False where the system refuses.
     bool return_pages(std::size_t w, std::uint64_t pages, std::size_t& bytes) noexcept {
@@ -254,18 +428,19 @@ class arena_pages {
             const auto n = static_cast<std::size_t>(std::countr_one(wide >> low));
             const std::uint64_t bits = page_bitmap::run_mask(low, n);
             wide &= ~bits;
-            if (!begin_trim(w * 64 + low, n)) continue; // another thread took some of them
-            const bool gone =
-                backing_ == nullptr ? system_.return_pages(w * 64 + low, n) : backing_->decommit(w * 64 + low, n);
-            if (gone) {
-                const std::uint64_t was = dirty_[w].fetch_and(~bits, std::memory_order_acq_rel) & bits;
-                const std::size_t back =
-                    system_.bytes_of(backing_ != nullptr ? n : static_cast<std::size_t>(std::popcount(was)));
-                returned_.fetch_add(back, std::memory_order_relaxed);
-                bytes += back;
-            }
-            end_trim(w * 64 + low, n);
-            if (!gone) return false;
+            trimmed_run here{*this, w * 64 + low, n};
+            if (!here.begin()) continue; // another thread took some of them
+            if (!(backing_ == nullptr ? system_.return_pages(here.first, n) : backing_->decommit(here.first, n)))
+                return here.free(), false;
+            const std::uint64_t was = dirty_[w].fetch_and(~bits, std::memory_order_acq_rel) & bits;
+            const auto were_dirty = static_cast<std::size_t>(std::popcount(was));
+            const std::size_t back = system_.bytes_of(backing_ != nullptr ? n : were_dirty);
+            returned_.fetch_add(back, std::memory_order_relaxed);
+            bytes += back;
+            if (commits_) limit_.uncommit(were_dirty);
+            if (payer_ != nullptr && back != 0) payer_->refund(back, here);
+            else here.free();
+            if (system_.asks_by_unit()) leave_units(here.first, n);
         }
         return true;
     }
@@ -284,6 +459,7 @@ class arena_pages {
     const bool returns_pages_;
     const bool under_pressure_; // a take that the system refuses trims, and asks again
     const bool lent_;
+    const bool commits_;      // pages are committed when they are taken
     std::size_t in_trim_ = 0; // pages between begin_trim() and end_trim(); requires lock_
     page_bitmap bitmap_;
 
@@ -291,6 +467,7 @@ class arena_pages {
     page_backing* const backing_;
     word* const dirty_;
     idle_pages* const idle_;
+    page_payer* payer_ = nullptr; // null: nobody is charged here
 
     alignas(64) page_limit limit_;
     std::atomic<std::size_t> returned_{0}; // bytes

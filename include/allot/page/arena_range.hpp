@@ -26,6 +26,7 @@ struct arena_range {
     bool returns_pages = false;  // free pages may be returned to the system
     bool under_pressure = false; // free pages are returned before a request fails for lack of memory
     bool transparent_huge = false;
+    bool advised = false;               // transparent huge pages are asked for already, for all of it
     bool lock = false;                  // against swapping
     const char* page_kind = "plain";    // see page_arena::page_kind()
     std::byte* out_of_band = nullptr;   // zeros for the arena's tables; null: the arena maps its own

@@ -1,17 +1,26 @@
 // Pages of an arena, charged to a ledger: charge, take, confirm. A failed take never counts in the peak.
 //
-// Invariant: charged bytes = pages held x page size, and never exceed the ledger's limit.
-// Cost: two references; O(1) per call. Threads: any.
+// A private arena's pages are charged while they are committed: taken, or free and may hold memory of the system. So a
+// take charges only the clean ones of its pages, and none where all were used before; a given page stays charged, as
+// idle memory, until the arena returns it to the system (page_payer.hpp). A shared arena's pages are charged while they
+// are taken, and those of an arena that commits nothing.
+// Invariant: charged bytes = pages held so x page size, and never exceed the ledger's limit.
+// Cost: two references and a word; O(1) per call. Threads: any.
 #pragma once
 
 #include <allot/account/memory_request.hpp>
 #include <allot/account/pending_charge.hpp>
 #include <allot/config.hpp>
 #include <allot/page/page_arena.hpp>
+#include <allot/reclaim/shortage.hpp>
 #include <allot/sync/full_fence.hpp>
+#include <allot/sys/thread_context.hpp>
 #include <allot/watch/event_ring.hpp>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -29,59 +38,75 @@ template <class Ledger> class charged_pages {
 
     static constexpr bool notifies = requires(Ledger& ledger) { ledger.notify_unused(); };
 
-    charged_pages(page_arena& arena, Ledger& ledger) noexcept : arena_(arena), ledger_(ledger) {}
+    charged_pages(page_arena& arena, Ledger& ledger) noexcept
+        : arena_(arena), ledger_(ledger), by_commit_(arena.has_payer()) {}
 
     page_arena& arena() const noexcept { return arena_; }
+    // Bytes of pages that are free, and charged.
+    std::size_t idle() const noexcept {
+        return by_commit_ ? arena_.kept() + bytes_of(ahead_.load(std::memory_order_relaxed)) : 0;
+    }
 
     // One attempt at a run of pages; null, with nothing changed, if the limit or the arena refuses. `move` is in
     // progress on success, else ended.
     template <class Move> std::byte* take(std::size_t pages, detail::memory_request& asked, Move&& move) noexcept {
-        arena_.trim_others();
-        return charged(pages, asked, move, [&] { return arena_.take(pages, asked); });
+        return charged(pages, asked, move, [&](auto& budget) { return arena_.take(pages, budget, asked); });
     }
-    // The same for pages that get() takes; it returns false or null where they are refused.
+    // The same for pages that get(budget) takes; it returns false or null where they are refused, or cost more.
     template <class Move, class Get>
-    ALLOT_ALWAYS_INLINE auto charged(std::size_t pages, detail::memory_request& asked, Move& move, Get get) noexcept
-        -> decltype(get()) {
-        const std::size_t bytes = bytes_of(pages);
-        // Other threads wait for moves to end, and a charge may call listeners or wait for other requests. So a move
-        // begins before the charge only if the ledger calls no listeners.
-        if constexpr (!calls_listeners) move.begin();
-        detail::pending_charge<Ledger> charge{ledger_};
-        if (!charge.hold(bytes, asked)) {
-            if constexpr (!calls_listeners) move.end();
-            return {};
-        }
-        if constexpr (calls_listeners) move.begin();
+    auto charged(std::size_t pages, detail::memory_request& asked, Move& move, Get get) noexcept
+        -> decltype(get(std::declval<detail::page_budget&>())) {
         [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
-        const auto got = get();
+        arena_.trim_some();
+        // Other threads wait for moves to end, and a charge may call listeners or wait for other requests. So a charge
+        // is in a move only if the ledger calls no listeners.
+        if constexpr (!calls_listeners) move.begin();
+        const auto got = by_commit_ ? commit(asked, move, get) : charge_and_take(pages, asked, move, get);
+        if constexpr (!calls_listeners)
+            if (!got) move.end();
         if constexpr (traces)
             if (const std::size_t more = arena_.returned() - returned; more != 0) record(watch_event::trimmed, more);
-        if (got) return charge.confirm(), got;
-        if constexpr (calls_listeners) move.end(); // cancel() calls listeners
-        charge.cancel();
-        if constexpr (!calls_listeners) move.end();
-        return {};
+        return got;
     }
-    // Gives a run of pages back to the arena, then refunds it.
+    // Gives a run of pages back to the arena. `on_given`: see given().
     void give(std::byte* first, std::size_t pages) noexcept {
-        arena_.give(first, pages);
-        refund(pages);
+        give(first, pages, [] {});
     }
-    template <class OnRefunded> void give(std::byte* first, std::size_t pages, OnRefunded on_refunded) noexcept {
+    template <class OnGiven> void give(std::byte* first, std::size_t pages, OnGiven on_given) noexcept {
         arena_.give(first, pages);
-        refund(pages, on_refunded);
+        given(pages, on_given);
     }
-    // Refunds pages that returned to the arena. Calls on_refunded() once other threads can take and charge them,
-    // before any listener is called.
-    void refund(std::size_t pages) noexcept { ledger_.refund(bytes_of(pages)); }
-    template <class OnRefunded> void refund(std::size_t pages, OnRefunded on_refunded) noexcept {
-        if constexpr (calls_listeners) {
-            ledger_.refund(bytes_of(pages), on_refunded);
+    // Pages have returned to the arena. They are refunded, or stay charged as idle memory. Calls on_given() once other
+    // threads can take and charge them, before any listener is called.
+    void given(std::size_t pages) noexcept {
+        given(pages, [] {});
+    }
+    template <class OnGiven> void given(std::size_t pages, OnGiven on_given) noexcept {
+        if (by_commit_) {
+            on_given();
+            // A refused request leaves nothing charged. This is no release: it may call the system.
+            if (ALLOT_UNLIKELY(detail::of_this_thread.undoes)) static_cast<void>(arena_.trim_for(bytes_of(pages)));
+            notify_unused();
+        } else if constexpr (calls_listeners) {
+            ledger_.refund(bytes_of(pages), on_given);
         } else {
             ledger_.refund(bytes_of(pages));
-            on_refunded();
+            on_given();
         }
+    }
+    // Returns the arena's free pages to the system; in bytes.
+    std::size_t trim() noexcept {
+        refund_ahead();
+        const std::size_t returned = arena_.trim();
+        record(watch_event::trimmed, returned);
+        return returned;
+    }
+    // At a shortage of as many bytes: returns idle memory to the system, and refunds it. In bytes.
+    std::size_t trim_for(std::size_t bytes) noexcept {
+        refund_ahead();
+        const std::size_t returned = arena_.trim_for(bytes);
+        if (returned != 0) record(watch_event::trimmed, returned);
+        return returned;
     }
     // Call when pages or slots became unused, or may have: requests of the account may wait for them.
     void notify_unused() noexcept {
@@ -101,9 +126,80 @@ template <class Ledger> class charged_pages {
     static constexpr bool calls_listeners = requires { Ledger::calls_listeners; };
 
     std::size_t bytes_of(std::size_t pages) const noexcept { return pages << arena_.page_shift(); }
+    template <class Move, class Get>
+    static auto in_move(Move& move, Get get, detail::page_budget& budget) noexcept -> decltype(get(budget)) {
+        if constexpr (calls_listeners) move.begin();
+        const auto got = get(budget);
+        if constexpr (calls_listeners)
+            if (!got) move.end(); // a cancel() calls listeners
+        return got;
+    }
+    template <class Move, class Get>
+    auto charge_and_take(std::size_t pages, detail::memory_request& asked, Move& move, Get get) noexcept
+        -> decltype(get(std::declval<detail::page_budget&>())) {
+        detail::pending_charge<Ledger> charge{ledger_}; // its end cancels what is not confirmed
+        if (!charge.hold(bytes_of(pages), asked)) return {};
+        detail::page_budget all;
+        const auto got = in_move(move, get, all);
+        if (got) charge.confirm();
+        return got;
+    }
+    // Tries first what needs no charge; then charges the clean pages of the run. Where that is refused, a run without
+    // them will do, wherever it lies; else idle pages return to the system for it, as where the system has no memory.
+    // A charge for pages that others have committed meanwhile is for the next take.
+    template <class Move, class Get>
+    auto commit(detail::memory_request& asked, Move& move, Get get) noexcept
+        -> decltype(get(std::declval<detail::page_budget&>())) {
+        // A limit that was lowered holds for idle pages, too.
+        if (ALLOT_UNLIKELY(ledger_.is_exceeded())) asked.returned += arena_.trim_for(SIZE_MAX);
+        const std::size_t ahead =
+            ahead_.load(std::memory_order_relaxed) != 0 ? ahead_.exchange(0, std::memory_order_relaxed) : 0;
+        detail::pending_charge<Ledger> charge{ledger_}; // its end cancels what is not confirmed
+        detail::page_budget budget{.most = ahead};
+        const auto hold = [&](std::size_t pages) noexcept {
+            if (!charge.hold(bytes_of(pages - ahead), asked)) return false;
+            return budget.most = pages, true;
+        };
+        for (;;) {
+            budget.wanted = 0;
+            auto got = in_move(move, get, budget);
+            if (got) {
+                if (charge.held() != 0) charge.confirm();
+                return keep(budget.most - budget.clean), got;
+            }
+            if (charge.held() != 0) charge.cancel();
+            if (const std::size_t needs = budget.clean; needs > budget.most) {
+                const bool wants = budget.wanted > needs;
+                if (wants && hold(budget.wanted)) continue;
+                if ((!wants || asked.why.outcome == charge_outcome::over_limit) && hold(needs)) continue;
+                const charge_status why = asked.why;
+                detail::page_budget used{.most = 0, .only_used = true};
+                if (why.outcome == charge_outcome::over_limit) got = in_move(move, get, used);
+                if (got) return keep(ahead), got;
+                asked.refuse(why);
+            }
+            budget.most = ahead;
+            const std::size_t missing = asked.why.outcome == charge_outcome::over_limit
+                                            ? shortage{.why = asked.why}.missing()
+                                        : asked.why.outcome == charge_outcome::no_memory ? SIZE_MAX
+                                                                                         : 0;
+            const std::size_t returned = arena_.trim_for(missing);
+            if (returned == 0) return keep(ahead), got;
+            asked.returned += returned;
+        }
+    }
+    void refund_ahead() noexcept {
+        if (const std::size_t ahead = ahead_.exchange(0, std::memory_order_relaxed); ahead != 0)
+            ledger_.refund(bytes_of(ahead));
+    }
+    void keep(std::size_t ahead) noexcept {
+        if (ahead != 0) ahead_.fetch_add(ahead, std::memory_order_relaxed);
+    }
 
     page_arena& arena_;
     Ledger& ledger_;
+    const bool by_commit_;              // committed pages are charged, not taken ones
+    std::atomic<std::size_t> ahead_{0}; // pages charged, not committed
 };
 
 } // namespace allot::inline ALLOT_ABI

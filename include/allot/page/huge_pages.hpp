@@ -1,6 +1,7 @@
 // page::huge_pages: OS pages that the administrator preallocated (hugetlb), where there are enough of them.
 //
-// Otherwise transparent huge pages from the first byte on, where the system has them; otherwise plain pages. The
+// Otherwise transparent huge pages from the first byte on, where the system has them, unless the limit is less than
+// 64 MiB; otherwise plain pages. The
 // arena's page_kind() says which. Preallocated pages are taken all at once and are not returned before the arena ends.
 // Cost: none on the path. Threads: those of arena. Source: HPCC roxiemem's huge page mode, 2012.
 #pragma once
@@ -45,10 +46,11 @@ template <huge_options Options> struct huge_pages {
             if (range.begin == nullptr) return range;
             range.returns_pages = true;
             range.lock = Options.lock;
-            range.transparent_huge = sys::has_transparent_huge();
+            range.transparent_huge = request.is_for_huge_pages() && sys::has_transparent_huge();
             if (range.transparent_huge) {
                 range.page_kind = "transparent";
                 sys::advise_huge(range.begin, range.mapping); // one mapping, not two
+                range.advised = true;
             }
         }
         if (Options.dont_dump) sys::dont_dump(range.begin, range.mapping);

@@ -41,20 +41,24 @@ class idle_pages {
             recently_used_[w].fetch_or(bits, std::memory_order_release);
         });
     }
-    // Does a step of a walk, if one is due. `free(w)` is the mask of a word's pages that are free and dirty;
-    // `return_pages(w, mask)` returns pages to the system.
-    template <class Free, class GiveBack> void step(std::size_t words, Free free, GiveBack return_pages) noexcept {
-        if (!walking_.try_lock()) return;
+    struct word_pages {
+        std::size_t word = 0;
+        std::uint64_t pages = 0;
+    };
+    // Does a step of a walk, if one is due. Returns the pages that are to return to the system, if any. `free(w)` is
+    // the mask of a word's pages that are free and dirty.
+    template <class Free> word_pages step(std::size_t words, Free free) noexcept {
+        if (!walking_.try_lock()) return {};
         const lock_guard hold(walking_, adopt_lock);
         if (at_ == 0) {
-            if (now_() < next_) return;
+            if (now_() < next_) return {};
             begins_.store(true, std::memory_order_relaxed);
         }
         for (std::size_t looked = 0; looked < words_per_step; ++looked) {
             if (at_ == 2 * words) {
                 at_ = 0;
                 next_ = now_() + after_;
-                return;
+                return {};
             }
             const std::size_t w = at_ / 2;
             if (at_ % 2 == 0) { // free(w) before the marks: a page given back between the two is still marked
@@ -66,11 +70,9 @@ class idle_pages {
             for (int i = 0; i < pages_per_step && left != 0; ++i, left &= left - 1) some |= left & (0 - left);
             if (left == 0) ++at_;
             to_return_ = left;
-            if (some != 0) {
-                return_pages(w, some);
-                return;
-            }
+            if (some != 0) return {w, some};
         }
+        return {};
     }
 
     // Whether a walk has begun since the last call.

@@ -4,11 +4,12 @@
 //
 //   arena_bounds  its addresses, and the owners of its pages        tenants       who holds pages
 //   arena_pages   which pages are taken; commit, limit and trim     arena_memory  its mapping and its tables
+//   page_payer    who is charged for committed pages
 //
 // Pages are committed from both ends (system_pages.hpp) and stay committed until trim() returns free ones to the system
 // (arena_pages.hpp). The host never reads the pages of a device (page_backing.hpp): their headers are out of band.
 // arena<Set> (arena.hpp) is one that its set of policies has a range for, and that is found by address.
-// Invariant: taken pages are usable memory; taken x page size never exceeds the limit.
+// Invariant: taken pages are usable memory; committed pages, free ones among them, never exceed the limit.
 // Cost: 66.1 bits per page out of band (67.1 under retain::idle); two mappings per arena, four once it has a run of
 // pages. Taking a page that was used before searches two words under a spin lock; taking and giving pages test one
 // pointer for retain::idle.
@@ -75,18 +76,22 @@ class page_arena {
     /// run, or the system refuses memory: `why`, unless it is null, says which. A failed take changes nothing.
     /// Complexity: a search of the page bitmap under a spin lock; a system call where pages were not committed before.
     std::byte* take(std::size_t pages = 1, charge_status* why = nullptr) noexcept {
+        if (ALLOT_UNLIKELY(pages_.idle() != nullptr)) pages_.trim_idle();
         detail::memory_request asked{pages > SIZE_MAX >> page_shift() ? SIZE_MAX : bytes_of(pages)};
-        std::byte* const first = take(pages, asked);
+        detail::page_budget all;
+        std::byte* const first = take(pages, all, asked);
         asked.report(why, first != nullptr);
         return first;
     }
-    std::byte* take(std::size_t pages, detail::memory_request& asked) noexcept {
-        return take_run(pages, detail::run_use::fixed, asked);
+    // For clients that are charged (charged_pages.hpp), as the next three: where the run would cost more than the
+    // budget, `budget.clean` says how much, nothing is taken, and `asked` is as it was.
+    std::byte* take(std::size_t pages, detail::page_budget& budget, detail::memory_request& asked) noexcept {
+        return take_run(pages, detail::run_use::fixed, budget, asked);
     }
-    /// As take(), for a run that is to grow: leaves free address space behind it for grow_up(), where that costs no
-    /// other request its run.
-    std::byte* take_to_grow(std::size_t pages, detail::memory_request& asked) noexcept {
-        return take_run(pages, detail::run_use::grows, asked);
+    // For a run that is to grow: leaves free address space behind it for grow_up(), where that costs no other request
+    // its run.
+    std::byte* take_to_grow(std::size_t pages, detail::page_budget& budget, detail::memory_request& asked) noexcept {
+        return take_run(pages, detail::run_use::grows, budget, asked);
     }
 
     /// Gives taken pages back to the arena: a whole run or a part of it. Never waits, makes no system call.
@@ -101,17 +106,19 @@ class page_arena {
     /// would shrink.
     bool grow_up(std::byte* first, std::size_t pages, std::size_t new_pages) noexcept {
         detail::memory_request asked{0};
-        return grow_up(first, pages, new_pages, asked);
+        detail::page_budget all;
+        return grow_up(first, pages, new_pages, all, asked);
     }
-    bool grow_up(std::byte* first, std::size_t pages, std::size_t new_pages, detail::memory_request& asked) noexcept {
-        return new_pages >= pages && pages_.take_at(index(first) + pages, new_pages - pages, asked);
+    bool grow_up(std::byte* first, std::size_t pages, std::size_t new_pages, detail::page_budget& budget,
+                 detail::memory_request& asked) noexcept {
+        return new_pages >= pages && pages_.take_at(index(first) + pages, new_pages - pages, budget, asked);
     }
     // Extends a run by the pages before it; its contents slide to its new start, which may lie further down, with room
     // behind the run. Returns the start; null where it is refused.
     // The pages behind its new end then return by give_slid(); without a slide, as many from its new start on.
-    std::byte* slide_down(std::byte* first, std::size_t pages, std::size_t new_pages,
+    std::byte* slide_down(std::byte* first, std::size_t pages, std::size_t new_pages, detail::page_budget& budget,
                           detail::memory_request& asked) noexcept {
-        const std::size_t by = pages_.slide(index(first), pages, new_pages, asked);
+        const std::size_t by = pages_.slide(index(first), pages, new_pages, budget, asked);
         return by == 0 ? nullptr : first - bytes_of(by);
     }
     void give_slid(std::byte* first, std::size_t pages) noexcept { pages_.give_uncounted(index(first), pages); }
@@ -132,10 +139,21 @@ class page_arena {
         ask_resting_tenants();
         return pages_.trim_idle();
     }
-    // The same at a page request of a client, which does the rest; and a step for another arena under retain::idle.
-    void trim_others() noexcept {
-        if (ALLOT_UNLIKELY(pages_.idle() != nullptr)) trim_others_now();
+    // The same at a page request of a client; and a step for another arena under retain::idle.
+    void trim_some() noexcept {
+        if (ALLOT_UNLIKELY(pages_.idle() != nullptr)) trim_some_now();
     }
+    // At a shortage of as many bytes, where the retain rule allows it and committed pages are charged: returns free
+    // pages to the system, at least as many, more where much is free; those first that would be taken last. In bytes.
+    std::size_t trim_for(std::size_t bytes) noexcept {
+        return pages_.has_payer() && bytes != 0 ? pages_.trim_at_shortage(bytes) : 0;
+    }
+    // Has committed pages charged to the owner of the arena, who charges them when they are taken; before the first
+    // take. `payer` outlives the arena. Ignored where no pages are committed: they are usable from the start, or of a
+    // device.
+    void set_payer(detail::page_payer& payer) noexcept { pages_.set_payer(payer); }
+    // Whether free pages stay charged while they may hold memory.
+    bool has_payer() const noexcept { return pages_.has_payer(); }
 
     /// Adds an object that holds pages: it is in reports, and may be asked for pages from now on. remove() ends this,
     /// and waits for a call of it on another thread.
@@ -186,13 +204,16 @@ class page_arena {
     bool locked() const noexcept { return pages_.are_locked(); }
     /// Bytes, in whole pages.
     std::size_t limit() const noexcept { return bytes_of(pages_.limit().most()); }
+    /// Bytes of taken pages; of free ones that may hold memory of the system.
+    std::size_t taken() const noexcept { return bytes_of(pages_.limit().taken()); }
+    std::size_t kept() const noexcept { return bytes_of(pages_.limit().kept()); }
 
     /// Complexity: a walk over the bitmaps.
     arena_stats stats() const noexcept {
         arena_stats f;
         f.reserved = bounds_.bytes;
         f.limit = limit();
-        f.taken = bytes_of(pages_.limit().taken());
+        f.taken = taken();
         f.peak_taken = bytes_of(pages_.limit().peak());
         f.committed = pages_.committed();
         f.free = f.taken < f.limit ? f.limit - f.taken : 0;
@@ -240,8 +261,9 @@ class page_arena {
         return {memory_.tables(), pages_of(range), range.idle != nullptr};
     }
     std::size_t bytes_of(std::size_t pages) const noexcept { return pages << page_shift(); }
-    std::byte* take_run(std::size_t pages, detail::run_use use, detail::memory_request& asked) noexcept {
-        const std::size_t first = pages_.take(pages, use, asked);
+    std::byte* take_run(std::size_t pages, detail::run_use use, detail::page_budget& budget,
+                        detail::memory_request& asked) noexcept {
+        const std::size_t first = pages_.take(pages, use, budget, asked);
         return first != detail::arena_pages::none ? begin() + bytes_of(first) : nullptr;
     }
     std::size_t index(const void* p) const noexcept { return bounds_.offset(p) >> page_shift(); }
@@ -251,7 +273,8 @@ class page_arena {
         detail::check_no_lock_is_held("asks the tenants of an arena");
         tenants_.for_each([](tenant& t) { static_cast<void>(t.return_resting()); });
     }
-    ALLOT_NOINLINE void trim_others_now() noexcept {
+    ALLOT_NOINLINE void trim_some_now() noexcept {
+        pages_.trim_idle();
         if (!detail::user_call::may_do_steps_for_others()) return;
         ask_resting_tenants();
         if (resting_ != nullptr) static_cast<void>(detail::idle_arenas.return_resting_of_others(*resting_, 1));

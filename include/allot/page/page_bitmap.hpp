@@ -42,23 +42,22 @@ class page_bitmap {
         if (word_count_ % 64 != 0) full_[full_count_ - 1].store(~std::uint64_t{0} << (word_count_ % 64));
     }
 
-    // Takes the lowest free page; none: all are taken. Requires the arena's lock.
-    std::size_t take_one() noexcept {
+    // The lowest free page; none: all are taken. Requires the arena's lock.
+    std::size_t find_one() noexcept {
         const std::size_t from = low_.load(std::memory_order_relaxed);
-        const std::size_t found = take_one_from(from, full_count_);
-        return found != none || from == 0 ? found : take_one_from(0, from);
-    }
-    // Takes the highest run of n free pages; none: there is no such run. Requires the arena's lock.
-    std::size_t take_run(std::size_t n) noexcept {
-        const std::size_t first = find_run(n);
-        if (first != none) set(first, n);
-        return first;
+        const std::size_t found = find_one_from(from, full_count_);
+        return found != none || from == 0 ? found : find_one_from(0, from);
     }
     // The highest run of n free pages; none: there is no such run.
     std::size_t find_run(std::size_t n) const noexcept {
+        return find_run(n, 0, pages_, [this](std::size_t w) { return taken_in_word(w); });
+    }
+    // The same between two pages, of those whose bits busy(word) has clear.
+    template <class Busy>
+    static std::size_t find_run(std::size_t n, std::size_t begin, std::size_t end, Busy busy) noexcept {
         std::size_t run = 0;
-        for (std::size_t page = pages_; page > 0 && n <= pages_;) {
-            const std::uint64_t bits = words_[(page - 1) / 64].load(std::memory_order_acquire);
+        for (std::size_t page = end; page > begin && n <= end;) {
+            const std::uint64_t bits = busy((page - 1) / 64);
             const std::size_t in_word = (page - 1) % 64 + 1;
             const std::uint64_t high = bits << (64 - in_word); // the page below `page` is the top bit
             if (high == 0) {
@@ -78,11 +77,16 @@ class page_bitmap {
         }
         return none;
     }
-    // Takes exactly these pages; false where one of them is taken. Requires the arena's lock.
-    bool take_at(std::size_t first, std::size_t n) noexcept {
-        if (first > pages_ || n > pages_ - first || !are(first, n, false)) return false;
-        set(first, n);
-        return true;
+    // Whether these pages exist and are free.
+    bool are_free(std::size_t first, std::size_t n) const noexcept {
+        return first <= pages_ && n <= pages_ - first && are(first, n, false);
+    }
+    // Takes free pages. Requires the arena's lock.
+    void take(std::size_t first, std::size_t n) noexcept {
+        for_words(first, n, [&](std::size_t w, std::uint64_t mask) {
+            words_[w].fetch_or(mask);
+            mark_if_full(w);
+        });
     }
     // The number of free pages in front of `page`, counted up to `most`.
     std::size_t free_before(std::size_t page, std::size_t most) const noexcept {
@@ -177,7 +181,7 @@ class page_bitmap {
 
     // The first free page of words that full_ does not say are full. That is a hint: a word that has no free page is
     // marked, and the search goes on. Requires the lock; other threads may give pages meanwhile.
-    std::size_t take_one_from(std::size_t begin, std::size_t end) noexcept {
+    std::size_t find_one_from(std::size_t begin, std::size_t end) noexcept {
         for (std::size_t f = begin; f < end; ++f)
             for (std::uint64_t open; (open = ~full_[f].load()) != 0;) {
                 const std::size_t w = f * 64 + static_cast<std::size_t>(std::countr_zero(open));
@@ -186,18 +190,10 @@ class page_bitmap {
                     mark_if_full(w);
                     continue;
                 }
-                const std::size_t page = w * 64 + static_cast<std::size_t>(std::countr_zero(free));
-                set(page, 1);
                 low_.store(f, std::memory_order_relaxed);
-                return page;
+                return w * 64 + static_cast<std::size_t>(std::countr_zero(free));
             }
         return none;
-    }
-    void set(std::size_t first, std::size_t n) noexcept {
-        for_words(first, n, [&](std::size_t w, std::uint64_t mask) {
-            words_[w].fetch_or(mask);
-            mark_if_full(w);
-        });
     }
     // give() clears the page first and the hint second, so the word is read again once the hint is set.
     void mark_if_full(std::size_t w) noexcept {

@@ -25,6 +25,9 @@ struct range_request {
     std::size_t reserve_bytes = 0; // 0: not specified
     std::size_t limit = SIZE_MAX;  // SIZE_MAX: none
     std::span<std::byte> lent{};
+
+    // Whether huge OS pages, which are charged whole, are a small part of the limit: 32 of 2 MiB are in it.
+    bool is_for_huge_pages() const noexcept { return limit >= std::size_t{64} << 20; }
 };
 
 // The page size of an arena that names none: the root of 32 times its limit, 16 KiB to 1 MiB; 64 KiB without a limit.

@@ -6,6 +6,8 @@
 //
 // take() finds the pages of one that grows. The owner moves its contents from old_first() to first(), and finish()
 // gives back what the run has left; or undo() gives back what it has gained.
+// Where committed pages are charged, a slid run is charged for all pages in front of it, and what it has left stays
+// charged until it returns to the system.
 // Invariant: until finish() or undo() the old pages and the new ones are taken, and those that it gains are charged.
 // Cost: 48 bytes of stack; one page request or three. Threads: the run's owner.
 #pragma once
@@ -31,17 +33,19 @@ class regrow {
     // One attempt; false: nothing has changed. Requires: grows(). Pages: a charged_pages; `move`: as at its take().
     template <class Pages, class Move> bool take(Pages& pages, memory_request& asked, Move& move) noexcept {
         page_arena& arena = pages.arena();
-        arena.trim_others();
         const std::size_t more = pages_ - old_pages_;
-        if (pages.charged(more, asked, move, [&] { return arena.grow_up(old_first_, old_pages_, pages_, asked); }))
+        if (pages.charged(more, asked, move,
+                          [&](auto& budget) { return arena.grow_up(old_first_, old_pages_, pages_, budget, asked); }))
             return first_ = old_first_, true;
         if (!may_move_ || asked.why.outcome != charge_outcome::no_address_space) return false;
-        first_ = pages.charged(pages_, asked, move, [&] { return arena.take_to_grow(pages_, asked); });
+        first_ =
+            pages.charged(pages_, asked, move, [&](auto& budget) { return arena.take_to_grow(pages_, budget, asked); });
         is_another_ = first_ != nullptr;
         if (is_another_ || !may_slide_) return is_another_;
         const charge_status why = asked.why; // of the larger request, which reclaimers may help
-        first_ =
-            pages.charged(more, asked, move, [&] { return arena.slide_down(old_first_, old_pages_, pages_, asked); });
+        first_ = pages.charged(more, asked, move, [&](auto& budget) {
+            return arena.slide_down(old_first_, old_pages_, pages_, budget, asked);
+        });
         if (first_ == nullptr) asked.refuse(why);
         return first_ != nullptr;
     }

@@ -3,8 +3,9 @@
 //   | committed, low --> |   reserved only   | <-- high, committed |
 //
 // A commit step grows with what is committed. Huge OS pages are asked for beyond the first and last 16 MiB, where they
-// do not inflate a small arena; the system fills them whole, so they are returned whole. Pages to be locked are locked
-// when they are committed.
+// do not inflate a small arena; the system fills them whole, so they are returned whole. Where committed pages are
+// charged, they are asked for by the unit, a whole huge OS page, and only where all of it is charged (arena_pages.hpp).
+// Pages to be locked are locked when they are committed.
 // Invariant: pages below `low` and from `high` on are usable, also after they were returned; the marks only move
 // towards each other.
 // Cost: 40 bytes; two loads to ask, one or two system calls to commit. Threads: any; several may commit the same pages,
@@ -12,6 +13,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/page/arena_range.hpp>
 #include <allot/page/page_bitmap.hpp>
@@ -28,8 +30,11 @@ class system_pages {
   public:
     system_pages(const arena_range& range, std::size_t pages) noexcept
         : low_(range.committed ? pages : 0), high_(pages), begin_(range.begin), pages_(pages), shift_(range.page_shift),
-          wants_lock_(range.lock), huge_(range.transparent_huge) {}
+          wants_lock_(range.lock), huge_(range.transparent_huge), from_(range.advised ? 0 : huge_from >> shift_) {}
 
+    // Pages below low() and from high() on are committed, or were.
+    std::size_t low() const noexcept { return low_.load(std::memory_order_acquire); }
+    std::size_t high() const noexcept { return high_.load(std::memory_order_acquire); }
     bool are_usable(std::size_t first, std::size_t n) const noexcept {
         return first + n <= low_.load(std::memory_order_acquire) || first >= high_.load(std::memory_order_acquire);
     }
@@ -48,7 +53,7 @@ class system_pages {
             to = upward ? first + n : max(high, first + n);
             if (!sys::commit(at(from), (to - from) << shift_)) return false;
         }
-        if (huge_ && !(grows && sys::host_takes_free_memory())) advise_huge(from, to, upward);
+        if (huge_ && !by_unit_ && !(grows && sys::host_takes_free_memory())) advise_huge(from, to, upward);
         if (wants_lock_ && !sys::lock(at(from), (to - from) << shift_))
             lock_refused_.store(true, std::memory_order_relaxed);
         auto& mark = upward ? low_ : high_;
@@ -73,9 +78,29 @@ class system_pages {
         return wide;
     }
 
+    // Huge OS pages are asked for by the unit from now on.
+    void ask_by_unit() noexcept {
+        by_unit_ =
+            huge_ && shift_ < log2_floor(huge_page) && is_aligned(reinterpret_cast<std::uintptr_t>(begin_), huge_page);
+    }
+    bool asks_by_unit() const noexcept { return by_unit_; }
+    // Pages of a unit. The units begin at multiples of it.
+    std::size_t unit() const noexcept { return huge_page >> shift_; }
+    // Whether a unit may be a huge OS page.
+    bool may_be_huge(std::size_t first) const noexcept {
+        return first >= from_ && first + unit() <= pages_ - min(from_, pages_);
+    }
+    // Asks for huge OS pages in whole units; or for none.
+    void ask(std::size_t first, std::size_t end, bool huge) const noexcept {
+        if (first >= end) return;
+        huge ? sys::advise_huge(at(first), (end - first) << shift_)
+             : sys::advise_no_huge(at(first), (end - first) << shift_);
+    }
+
     // Whether the policy asks for locking, and the system never refused it.
     bool are_locked() const noexcept { return wants_lock_ && !lock_refused_.load(std::memory_order_relaxed); }
     std::size_t bytes_of(std::size_t pages) const noexcept { return pages << shift_; }
+    unsigned shift() const noexcept { return shift_; }
     // Bytes in memory, by the system's count. Walks over the committed ranges.
     std::size_t resident() const noexcept {
         const std::size_t low = low_.load(), rest = max(low, high_.load()); // the two ranges may touch
@@ -101,6 +126,8 @@ class system_pages {
     const unsigned shift_;
     const bool wants_lock_;
     const bool huge_;
+    const std::size_t from_; // pages at either end without huge OS pages
+    bool by_unit_ = false;
     std::atomic<bool> lock_refused_{false};
 };
 

@@ -47,9 +47,10 @@ template <class Set> class row_core {
 
     template <class... Values>
     explicit row_core(const char* name, void* self, Values&&... values)
-        : name_(name), arena_(name, value_or<allot::limit>({SIZE_MAX}, values...).bytes, values...),
-          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name, values...), pages_(arena(), ledger_),
-          buckets_(pages_, context_), huge_(pages_, context_) {
+        : name_(name), ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name, values...),
+          arena_(name, value_or<allot::limit>({SIZE_MAX}, values...).bytes, policies::charges ? &payer_ : nullptr,
+                 values...),
+          pages_(arena(), ledger_), buckets_(pages_, context_), huge_(pages_, context_) {
         context_.set = set_name();
         context_.name = name;
         context_.manager = self;
@@ -390,8 +391,9 @@ template <class Set> class row_core {
 
     const char* name_;
     row_context context_;
-    typename policies::arena arena_;
     ALLOT_NO_UNIQUE_ADDRESS ledger_type ledger_;
+    ledger_payer<ledger_type> payer_{ledger_};
+    typename policies::arena arena_; // its memory is unmapped before it is refunded
     mutable ledger_pages<ledger_type> pages_;
     detail::buckets<rows, typename policies::list> buckets_;
     mutable huge_rows<policies::counts, typename policies::guard, typename policies::place> huge_;

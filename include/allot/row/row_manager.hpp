@@ -163,9 +163,10 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
 
     // ---- memory ---------------------------------------------------------------------------------------------
 
-    /// Returns every page without rows to the arena, and refunds it. Empties the shared caches and, under
-    /// heap::per_thread, those of all threads; slots in caches of handles keep their pages.
-    /// May wait for another thread that does the same.
+    /// Returns every page without rows to the arena. A private arena keeps it, and it stays charged as idle memory
+    /// until it returns to the system: trim(), or a shortage. Empties the shared caches and, under heap::per_thread,
+    /// those of all threads; slots in caches of handles keep their pages. May wait for another thread that does the
+    /// same.
     /// Returns: bytes.
     std::size_t release_empty_pages() noexcept {
         const std::size_t bytes = core_.pages().reclaim_all() << arena().page_shift();
@@ -184,7 +185,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
                                            "property::host_accessible; rows on a device: rows_in_flight::compact()");
         return compactor_.run(core_.pages(), this, [rows](auto call) noexcept { call(rows); }, budget);
     }
-    /// Returns: bytes charged now: pages held x page size.
+    /// Returns: bytes charged now: pages held x page size, and stats().idle.
     std::size_t used() const noexcept
         requires(policies::charges)
     {
@@ -218,9 +219,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     /// borrowed, or kept by retain::never. Returns: bytes returned to the system.
     std::size_t trim() noexcept {
         release_empty_pages();
-        const std::size_t bytes = arena().trim();
-        core_.pages().record(watch_event::trimmed, bytes);
-        return bytes;
+        return core_.pages().trim();
     }
     /// Returns: the number of live rows; exact while no other thread allocates or releases.
     /// Complexity: linear in the pages held.
@@ -252,7 +251,8 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
                 arena().resident(),
                 live,
                 bytes,
-                arena_now.largest_free_run};
+                arena_now.largest_free_run,
+                core_.pages().idle()};
     }
     /// Returns: rows and bytes by row type. A heap with rows of many types is counted up to 64 Ki slots, and estimated
     /// from as many beyond. Holds a heap's lock while it counts, so requests for slots of that heap wait.

@@ -9,7 +9,7 @@ namespace allot::inline ALLOT_ABI {
 
 /// Statistics of a row manager at one moment, in bytes unless a member says otherwise.
 struct row_stats {
-    std::size_t charged = 0;          ///< pages held x page size
+    std::size_t charged = 0;          ///< pages held x page size, and idle
     std::size_t peak = 0;             ///< highest charge; under ledger::none of the whole arena
     std::size_t limit = 0;            ///< SIZE_MAX: none; under ledger::none of the whole arena
     std::size_t committed = 0;        ///< of the whole arena
@@ -17,6 +17,7 @@ struct row_stats {
     std::size_t live_rows = 0;        ///< number of rows
     std::size_t live_bytes = 0;       ///< bytes that live rows may use; of huge rows their pages
     std::size_t largest_free_run = 0; ///< of the whole arena
+    std::size_t idle = 0;             ///< of charged: free pages of a private arena that may hold memory, see trim()
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -17,23 +17,31 @@ template <class Core> class row_tenant final : public tenant {
   public:
     explicit row_tenant(Core& core) noexcept : tenant(core.name()), core_(core) {}
 
-    std::size_t held() const noexcept override { return core_.held_bytes(); }
-    std::size_t return_idle(std::size_t, bool) noexcept override {
-        return core_.pages().reclaim_all() << core_.arena().page_shift();
+    // In use: not what the arena keeps.
+    std::size_t held() const noexcept override {
+        return core_.arena().has_payer() ? core_.arena().taken() : core_.held_bytes();
     }
-    // Slots that wait in the quarantine look idle, and are there to stay.
+    std::size_t return_idle(std::size_t bytes, bool) noexcept override {
+        if (!core_.arena().has_payer()) return give_empty_pages();
+        std::size_t returned = core_.pages().trim_for(bytes);
+        if (returned < bytes && held() != 0 && give_empty_pages() != 0)
+            returned += core_.pages().trim_for(bytes - returned);
+        return returned;
+    }
+    // The arena returns them after their time. Slots that wait in the quarantine look idle, and are there to stay.
     std::size_t return_resting() noexcept override {
-        if constexpr (Core::policies::guard::waits != 0) return 0;
-        else return tenant::return_resting();
+        return Core::policies::guard::waits == 0 && rests() ? give_empty_pages() : 0;
     }
     void set_shut(bool now) noexcept override { core_.heaps().set_shut(now); }
     // Committed and resident bytes are 0 for a shared arena: they cannot be attributed to one manager.
     item_stats stats() const noexcept override {
-        if constexpr (Core::policies::shares_arena) return {held(), 0, 0};
-        else return {held(), core_.arena().stats().committed, core_.arena().resident()};
+        if constexpr (Core::policies::shares_arena) return {core_.held_bytes(), 0, 0};
+        else return {core_.held_bytes(), core_.arena().stats().committed, core_.arena().resident()};
     }
 
   private:
+    std::size_t give_empty_pages() noexcept { return core_.pages().reclaim_all() << core_.arena().page_shift(); }
+
     Core& core_;
 };
 

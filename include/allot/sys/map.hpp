@@ -72,6 +72,10 @@ inline bool replace_by_huge(void* p, std::size_t bytes, std::size_t huge_page) n
 inline bool advise_huge(void* p, std::size_t bytes) noexcept {
     return !fault::should_fail() && ::madvise(p, bytes, MADV_HUGEPAGE) == 0;
 }
+// Asks for none in a range.
+inline bool advise_no_huge(void* p, std::size_t bytes) noexcept {
+    return !fault::should_fail() && ::madvise(p, bytes, MADV_NOHUGEPAGE) == 0;
+}
 // Whether the host of this virtual machine takes free memory in pieces of huge pages (free page reporting): then each
 // is fetched again at its first touch, in milliseconds. False where the system does not say.
 inline bool host_takes_free_memory() noexcept {

@@ -14,7 +14,7 @@ BUGS = {
         law=7),
     "pages_grown_past_the_limit": bug(
         "unit/chunk/chunk_arena.cpp",
-        "pages.charged(more, asked, move, [&] { return arena.grow_up(old_first_, old_pages_, pages_, asked); })",
+        "pages.charged(more, asked, move, [&](auto& budget) { return arena.grow_up(old_first_, old_pages_, pages_, budget, asked); })",
         "(move.begin(), arena.grow_up(old_first_, old_pages_, pages_))",
         law=1),
     "owner_does_not_look_who_asks": bug(

@@ -80,8 +80,8 @@ BUGS = {
         "threads/short_of_memory.cpp",
         "if (count_++ == 0) move_.begin();",
         "++count_;",
-        "provider_.refund(count_, move_);",
-        wait(1, 100) + "provider_.refund(count_);",
+        "provider_.given(count_, move_);",
+        wait(1, 100) + "provider_.given(count_);",
         law=2),
     "header_grows_with_its_guard": bug(
         "static/rows/sizes.cpp",

@@ -26,11 +26,6 @@ BUGS = {
         "return total_ - held_; }",
         "return total_; }",
         law=2),
-    "account_keeps_room_beyond_its_limit": bug(
-        "unit/account/account.cpp",
-        "if (a.totals().total() > bytes) scope.tree.recall_credit(a);",
-        "",
-        law=1),
     "account_refund_not_noted": bug(
         "model/relacy_accounts.cpp",
         "if (!node.has_deferred_.exchange(true, std::memory_order_acq_rel)) deferred_.push(&node);",

@@ -14,9 +14,14 @@ BUGS = {
         law=5),
     "pages_go_back_when_they_are_given": bug(
         "unit/page/retain.cpp",
-        "limit_.unconfirm(n); put_back(first, n);",
-        "limit_.unconfirm(n); put_back(first, n); static_cast<void>(trim());",
+        "limit_.unconfirm(n); put_back(first, n, n);",
+        "limit_.unconfirm(n); put_back(first, n, n); static_cast<void>(trim());",
         law=3),
+    "pages_are_refunded_and_stay_in_memory": bug(
+        "process/resident_memory.cpp",
+        "system_.return_pages(here.first, n)",
+        "(n != 0)",
+        law=1),
     "full_arena_is_called_fragmented": bug(
         "unit/page/arena.cpp",
         "f.free > f.largest_free_run ?",

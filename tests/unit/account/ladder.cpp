@@ -40,7 +40,7 @@ struct noted {
         if (ends) return log += 'w', climbed::gave_up;
         return say('w', waits);
     }
-    void granted() { log += '!'; }
+    void granted(const memory_request&) { log += '!'; }
 };
 // The steps of a climb whose attempt number `granted` succeeds; 0: none does. An attempt is a '.'.
 std::string climb(noted steps, int granted = 0) {

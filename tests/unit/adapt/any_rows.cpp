@@ -44,6 +44,7 @@ TEMPLATE_TEST_CASE("any_rows does what its manager does", "[adapt]", sets::plain
     for (void* p : all) any.release(p);
     CHECK(any.live_rows() == 0);
     CHECK(any.release_empty_pages() > 0);
+    CHECK(rows.trim() > 0);
     CHECK(any.used() == 0);
 }
 

@@ -61,7 +61,7 @@ TEMPLATE_TEST_CASE("pmr containers live in a row manager", "[adapt]", sets::plai
         CHECK(rows.used() > 0);
     }
     CHECK(rows.live_rows() == 0);
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
 }
 

@@ -53,7 +53,7 @@ TEMPLATE_TEST_CASE("containers live in a row manager", "[adapt]", sets::plain, s
     use(rows);
     use_nodes(rows);
     CHECK(rows.live_rows() == 0);
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
 }
 

@@ -45,7 +45,7 @@ TEST_CASE("a closed query does not grow by rows, blocks, buffers and credit belo
         for (void* const row : kept) rows.release(row);
         pool.deallocate(block);
         one.release();
-        rows.release_empty_pages(), pool.release_empty_pages();
+        rows.trim(), pool.trim();
         CHECK(engine.used() == 0);
         CHECK(engine.verify());
     }

@@ -67,8 +67,8 @@ TEST_CASE("a chunk arena charges its pages to the account that it was given", "[
         CHECK(two.valid());
         for (void* const p : held) two.deallocate(p);
         for (void* const p : large) one.deallocate(p);
-        one.release_empty_pages();
-        two.release_empty_pages();
+        one.trim();
+        two.trim();
         CHECK(query.used() == 0);
         CHECK(query.verify());
     }
@@ -86,8 +86,10 @@ TEST_CASE("a large block that grows is charged, and refunded as it shrinks", "[a
     CHECK(query.peak() == 512_KiB); // of what it did not get
     if (blocks.resize(b.address, 768_KiB)) CHECK(query.used() == 768_KiB);
     CHECK(blocks.resize(b.address, 320_KiB));
+    blocks.trim();
     CHECK(query.used() == 320_KiB);
     blocks.deallocate(b.address);
+    blocks.trim();
     CHECK(query.used() == 0);
 }
 
@@ -203,8 +205,8 @@ TEST_CASE("who hears of pages that were asked for may ask, make and end others o
     CHECK(two.account().remove(hears));
     one.deallocate(b.address);
     for (void* const p : held) two.deallocate(p);
-    one.release_empty_pages();
-    two.release_empty_pages();
+    one.trim();
+    two.trim();
     CHECK(pages.stats().taken == 0);
     CHECK(query.verify());
 }

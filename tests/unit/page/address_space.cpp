@@ -86,7 +86,8 @@ TEST_CASE("an arena says whether its limit or its address space ended", "[arena]
     CHECK(why.outcome == charge_outcome::no_address_space);
     CHECK_THAT(report_of(unbounded), ContainsSubstring(", exhausted"));
     allot::detail::memory_request asked{0};
-    CHECK(unbounded.slide_down(others, 15, 17, asked) == nullptr);
+    allot::detail::page_budget budget;
+    CHECK(unbounded.slide_down(others, 15, 17, budget, asked) == nullptr);
     unbounded.give(first, 1);
     unbounded.give(others + 64_KiB, 1);
     CHECK(unbounded.take(2, &(why = {})) == nullptr); // two pages that are not neighbours

@@ -49,7 +49,8 @@ TEST_CASE("a run grows and shrinks in place, and not over its neighbours", "[are
     std::byte* const neighbour = pages.take(1);
     CHECK(neighbour == pages.begin());
     allot::detail::memory_request asked{0};
-    CHECK(pages.slide_down(run, 4, 64, asked) == nullptr);
+    allot::detail::page_budget all;
+    CHECK(pages.slide_down(run, 4, 64, all, asked) == nullptr);
     CHECK(pages.valid());
     pages.give(run, 4);
     pages.give(neighbour, 1);

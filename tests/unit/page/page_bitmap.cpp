@@ -55,19 +55,20 @@ void play(std::size_t pages, unsigned seed, int steps) {
     for (int step = 0; step < steps; ++step) {
         const unsigned what = random() % 8;
         if (what < 3) {
-            const std::size_t want = m.lowest(), got = bitmap.take_one();
+            const std::size_t want = m.lowest(), got = bitmap.find_one();
             REQUIRE(got == want);
             if (got != page_bitmap::none) {
+                bitmap.take(got, 1);
                 m.set(got, 1, true);
                 held.emplace_back(got, 1);
             }
         } else if (what < 5) {
             const std::size_t n = 1 + random() % (random() % 4 == 0 ? 200 : 9);
             const std::size_t want = m.highest_run(n);
-            REQUIRE(bitmap.find_run(n) == want);
-            const std::size_t got = bitmap.take_run(n);
+            const std::size_t got = bitmap.find_run(n);
             REQUIRE(got == want);
             if (got != page_bitmap::none) {
+                bitmap.take(got, n);
                 m.set(got, n, true);
                 held.emplace_back(got, n);
             }
@@ -77,8 +78,9 @@ void play(std::size_t pages, unsigned seed, int steps) {
                 first + n <= pages &&
                 std::none_of(m.taken.begin() + static_cast<std::ptrdiff_t>(first),
                              m.taken.begin() + static_cast<std::ptrdiff_t>(first + n), [](bool t) { return t; });
-            REQUIRE(bitmap.take_at(first, n) == free);
+            REQUIRE(bitmap.are_free(first, n) == free);
             if (free) {
+                bitmap.take(first, n);
                 m.set(first, n, true);
                 held.emplace_back(first, n);
             }
@@ -114,7 +116,8 @@ TEST_CASE("giving back a page that is free is seen", "[page]") {
     std::vector<std::uint64_t> memory(page_bitmap::bytes_for(100) / 8, 0);
     page_bitmap bitmap;
     bitmap.start(reinterpret_cast<std::byte*>(memory.data()), 100);
-    const std::size_t page = bitmap.take_one();
+    const std::size_t page = bitmap.find_one();
+    bitmap.take(page, 1);
     CHECK(bitmap.give(page, 1));
     CHECK_FALSE(bitmap.give(page, 1));
 }

@@ -18,6 +18,7 @@ struct counted {
         bytes += n;
         return true;
     }
+    static bool is_exceeded() noexcept { return false; }
     void confirm(std::size_t) noexcept {}
     void cancel(std::size_t n) noexcept { bytes -= n; }
     void refund(std::size_t n) noexcept { bytes -= n; }

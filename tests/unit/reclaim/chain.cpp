@@ -94,7 +94,7 @@ TEMPLATE_TEST_CASE("rows that a reclaimer releases serve the request, and no slo
         for (void* const row : cache) rows.release(row);
         CHECK(rows.live_rows() == 0);
     });
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(query.used() == 0);
 }
 

@@ -61,7 +61,7 @@ TEST_CASE("a trace records pages, refusals, huge rows, handles and trims", "[tra
     const auto end = events_of(rows);
     CHECK(end.at(watch_event::handle_closed) == 2);
     CHECK(end.at(watch_event::huge) == 1);
-    CHECK(end.at(watch_event::page_returned) == 2); // all pages of the heap at once, and the huge row's run
+    CHECK(end.at(watch_event::page_returned) == 1); // all pages of the heap at once, which the huge row used, too
     CHECK(end.at(watch_event::trimmed) == 1);
     std::uint64_t last = 0, held = 0;
     bool in_order = true, named = false;

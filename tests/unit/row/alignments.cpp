@@ -77,7 +77,7 @@ TEMPLATE_TEST_CASE("rows have every alignment up to 4096", "[row]", sets::plain,
     }
     CHECK(rows.live_rows() == 0);
     CHECK(rows.valid());
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
 }
 

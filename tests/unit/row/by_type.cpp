@@ -99,7 +99,7 @@ TEMPLATE_TEST_CASE("the peak is remembered by type when the rows have gone", "[r
     void* const huge = rows.allocate(500'000, order);
     for (void* p : all) rows.release(p);
     rows.release(huge);
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.usage_by_type().rows() == 0);
     for (int i = 0; i < 1000; ++i) rows.release(rows.allocate(40, part)); // no new peak
     const allot::peak_usage peak = rows.usage_at_peak();

@@ -47,7 +47,7 @@ template <class Set> struct fixture {
         }
         REQUIRE(lent.release_after(s, {gone.data(), gone.size()}));
         REQUIRE(lent.drain());
-        rows.release_empty_pages();
+        rows.trim();
     }
     // Kernels on the stream read each number.
     std::size_t wrong() {
@@ -84,7 +84,7 @@ TEMPLATE_TEST_CASE("rows on a device move by copies on a stream", "[row][device]
             CHECK(done.moved + done.kept == f.live.size());
             CHECK(f.wrong() == 0); // at their new addresses
             CHECK(f.lent.drain());
-            f.rows.release_empty_pages();
+            f.rows.trim();
             CHECK(f.rows.live_rows() == f.live.size());
             const std::size_t slots = 64_KiB / 112;
             CHECK(f.pages() <= f.live.size() / slots + 1);

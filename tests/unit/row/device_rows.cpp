@@ -52,7 +52,7 @@ struct machine : simulated_machine {
 template <class Rows> void ends_empty(Rows& rows) {
     CHECK(rows.live_rows() == 0);
     CHECK(rows.valid());
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.stats().charged == 0);
     CHECK(rows.arena().stats().taken == 0);
     CHECK(rows.arena().valid());

@@ -32,7 +32,7 @@ TEMPLATE_TEST_CASE("a handle is not taken in by pages that were its heap's", "[r
         for (int i = 0; i < 3000; ++i) mine.release(others.allocate()); // pages of its own by now
     }
     for (const std::size_t bytes : {100_KiB, 1_MiB, 6_MiB}) { // huge rows, all over the pages
-        rows.release_empty_pages();
+        rows.trim();
         void* const row = rows.try_allocate(bytes);
         REQUIRE(row != nullptr);
         mine.release(row);
@@ -82,7 +82,7 @@ TEST_CASE("a row of a page that was given back is nobody's", "[rows]") {
         row = gone.allocate();
         gone.release(row);
     }
-    rows.release_empty_pages();
+    rows.trim();
     auto mine = small.local();
     auto* const page = rows.arena().take();
     REQUIRE(static_cast<std::byte*>(row) - page >= 0);

@@ -2,6 +2,7 @@
 #include <support/catch.hpp>
 #include <support/edge_sizes.hpp>
 #include <support/filled.hpp>
+#include <support/in_use.hpp>
 #include <support/row_sets.hpp>
 
 #include <allot/core/units.hpp>
@@ -65,7 +66,7 @@ TEMPLATE_TEST_CASE("a row grows and shrinks, and keeps its bytes", "[row][resize
     }
     rows->release(row);
     CHECK(rows->live_rows() == 0);
-    CHECK(rows->release_empty_pages() + 1 > 0);
+    rows->trim();
     CHECK(rows->stats().charged == 0);
 }
 
@@ -134,7 +135,7 @@ TEST_CASE("a huge row that grows step by step is copied seldom, also at the limi
     CHECK(moves < 8);
     CHECK(is_filled(row, 100'000));
     CHECK(rows.arena().valid());
-    CHECK(rows.arena().stats().taken == rows.used());
+    CHECK(rows.arena().stats().taken == support::in_use(rows));
     rows.release(row);
     CHECK(rows.arena().stats().taken == 0);
 }
@@ -150,10 +151,10 @@ TEST_CASE("a huge row grows in place where pages behind it are free", "[row][res
         CHECK(row == stays);
         CHECK(is_filled(row, bytes - 1_MiB));
         CHECK(rows.used() == rows.stats().charged);
-        CHECK(rows.used() - bytes <= 64_KiB + 64);
+        CHECK(support::in_use(rows) - bytes <= 64_KiB + 64);
     }
     rows.release(row);
-    CHECK(rows.used() == 0);
+    CHECK(support::in_use(rows) == 0);
 }
 
 TEST_CASE("a huge row that grows leaves room for what the limit allows", "[row][resize]") {
@@ -173,9 +174,9 @@ TEST_CASE("a huge row shrinks in place, to a page at least", "[row][resize]") {
     fill_row(row, 0, 1_MiB);
     CHECK(rows.resize(row, 1_MiB, 500'000) == row);
     CHECK(rows.capacity(row) == rows.capacity_for(500'000));
-    CHECK(rows.used() == 8 * 64_KiB);
+    CHECK(support::in_use(rows) == 8 * 64_KiB);
     CHECK(rows.resize(row, 0, 0) == row);
-    CHECK(rows.used() == 64_KiB);
+    CHECK(support::in_use(rows) == 64_KiB);
     CHECK(is_filled(row, rows.capacity(row)));
     void* const other = rows.allocate(400'000); // the pages that were given back are free
     fill_row(other, 0, 400'000, 2);
@@ -328,7 +329,7 @@ TEST_CASE("a second call of move() changes nothing", "[row][resize]") {
             });
             CHECK(is_filled(got, 100));
             rows.release(got);
-            rows.release_empty_pages();
+            rows.trim();
             CHECK(rows.stats().charged == rows.arena().stats().taken);
             std::size_t huge = 0;
             rows.usage([&](const allot::heap_usage& u) { huge += u.slot_bytes == 0 ? u.bytes : 0; });
@@ -343,7 +344,7 @@ TEST_CASE("without a call of move() nothing changes", "[row][resize]") {
     void* const blocked = rows.allocate(200'000);                       // grows elsewhere
     void* const open = rows.resize(rows.allocate(200'000), 0, 400'000); // grows in place
     void* const small = rows.allocate(1000);
-    rows.release_empty_pages();
+    rows.trim();
     const std::size_t used = rows.used();
     for (void* const row : {blocked, open, small})
         for (const std::size_t bytes : {600'000u, 10u}) {
@@ -359,7 +360,7 @@ TEST_CASE("without a call of move() nothing changes", "[row][resize]") {
             if (row != small || bytes > 1000) CHECK_THROWS_AS(refuse(), std::runtime_error);
             CHECK(rows.capacity(row) == had);
             CHECK(is_filled(row, 1000));
-            rows.release_empty_pages();
+            rows.trim();
             CHECK(rows.used() == used);
         }
     void* moved = nullptr;

@@ -260,7 +260,7 @@ TEST_CASE("compaction of arrays serves a request before rows are evicted", "[row
         numbers[&array == &second].push_back(number(row));
         array.push_back(row);
     }
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() > 6_MiB); // sparse
     void* const large = rows.try_allocate(5_MiB);
     REQUIRE(large != nullptr);

@@ -1,4 +1,5 @@
 #include <support/catch.hpp>
+#include <support/in_use.hpp>
 #include <support/row_sets.hpp>
 
 #include <optional>
@@ -31,7 +32,7 @@ TEST_CASE("release_all destroys the finalized rows and returns the pages and the
         CHECK(heap.release_all() > 0);
         CHECK(counted_row::alive == 0);
         CHECK(heap.live_rows() == 0);
-        CHECK(rows.used() == 0);
+        CHECK(support::in_use(rows) == 0);
     }
 }
 
@@ -46,8 +47,8 @@ TEST_CASE("rows outlive the handle of their unique heap, and its pages go with t
     for (void* p : left) rows.release(p);
     CHECK(rows.live_rows() == 0);
     rows.release(rows.allocate(8)); // a page request collects what became empty
-    CHECK(rows.used() == rows.arena().stats().taken);
-    CHECK(rows.used() <= 128_KiB);
+    CHECK(support::in_use(rows) == rows.arena().stats().taken);
+    CHECK(support::in_use(rows) <= 128_KiB);
     allot::release(nullptr);
     std::size_t heaps = 0;
     rows.usage([&](const allot::heap_usage&) { ++heaps; });
@@ -64,7 +65,7 @@ TEST_CASE("unique heaps made and dropped many times leave nothing behind", "[row
         CHECK(&heap.heap() == first);
         heap.release(heap.allocate());
     }
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
 }
 
@@ -139,7 +140,7 @@ TEST_CASE("rows.local() serves every size and gives its slots back", "[row_heap]
         for (void* p : all) local.release(p);
         CHECK(rows.live_rows() == 0);
     }
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
 }
 
@@ -165,7 +166,7 @@ TEST_CASE("a handle that is given a row's bytes puts it where they say, and is n
         rows.release(local.allocate(64), 64);
         CHECK(rows.live_rows() == 0);
     }
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
     CHECK(rows.valid());
 }
@@ -183,7 +184,7 @@ TEST_CASE("a blocked handle takes slots in batches and gives them back", "[row_h
     for (int i = 0; i < 500; ++i) static_cast<void>(moved.allocate());
     CHECK(moved.live_rows() == 500);
     CHECK(moved.release_all() > 0);
-    CHECK(rows.used() == 0);
+    CHECK(support::in_use(rows) == 0);
     moved.release(moved.allocate());
 }
 
@@ -227,7 +228,7 @@ TEST_CASE("flush() of a heap's local handle returns its slots", "[row_heap]") {
         CHECK(heap.usage().cached_rows > 0);
         local.flush();
         CHECK(heap.usage().cached_rows == 0);
-        rows.release_empty_pages();
+        rows.trim();
         CHECK(rows.used() == 0);
         local.release(local.allocate()); // it goes on
         CHECK(rows.live_rows() == 0);

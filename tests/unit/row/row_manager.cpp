@@ -1,4 +1,5 @@
 #include <support/catch.hpp>
+#include <support/in_use.hpp>
 #include <support/row_sets.hpp>
 
 #include <cstring>
@@ -84,7 +85,7 @@ TEST_CASE("rows of every size and alignment are apart and aligned", "[row]") {
     for (auto& [p, n] : all) rows.release(p);
     CHECK(rows.live_rows() == 0);
     CHECK(rows.valid());
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
 }
 
@@ -146,7 +147,7 @@ TEST_CASE("the limit is hard and a refused request changes nothing", "[row]") {
     all.push_back(again);
     for (void* p : all) rows.release(p);
     CHECK(rows.live_rows() == 0);
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
 }
 
@@ -233,13 +234,16 @@ TEST_CASE("huge rows take runs of pages and return them at once", "[row]") {
     rows.release(p);
     CHECK(rows.used() >= 10_MiB);
     rows.release(p);
+    CHECK(support::in_use(rows) == 0);
+    CHECK(rows.used() >= 10_MiB); // until it returns to the system
+    CHECK(rows.trim() >= 10_MiB);
     CHECK(rows.used() == 0);
     CHECK(rows.live_rows() == 0);
     std::vector<void*> many;
     for (int i = 0; i < 200; ++i) many.push_back(rows.allocate(140000));
     CHECK(rows.live_rows() == 200);
     for (void* q : many) rows.release(q);
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
 }
 

@@ -65,7 +65,7 @@ TEMPLATE_TEST_CASE("what a page held before is not taken for marks", "[rows]", s
     std::vector<void*> all;
     while (void* const p = rows.try_allocate(15000)) all.push_back(std::memset(p, 0xff, 15000));
     for (void* p : all) rows.release(p);
-    rows.release_empty_pages();
+    rows.trim();
     auto heap = rows.heap(allot::as<allot::heap::unique>, bytes);
     all.clear();
     while (void* const p = heap.try_allocate()) all.push_back(p);
@@ -136,7 +136,7 @@ TEMPLATE_TEST_CASE("after everything is released, flushed and trimmed, no memory
     CHECK(rows.live_rows() == 0);
     CHECK(rows.valid());
     local.flush();
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
     CHECK(rows.arena().stats().taken == 0);
     rows.arena().trim();

@@ -24,7 +24,7 @@ TEST_CASE("managers that share an arena release each other's rows", "[shared_are
     for (int i = 500; i < 1000; ++i) local.release(all[static_cast<std::size_t>(i)]);
     CHECK(a.live_rows() == 0);
     CHECK(b.live_rows() == 0);
-    a.release_empty_pages();
+    a.trim();
     CHECK(pages.stats().taken == 0);
 }
 

@@ -26,7 +26,7 @@ TEST_CASE("watch::counters records what happened at the limit", "[watch]") {
     CHECK(full.refused >= 1);
     CHECK(full.refunded == 0);
     for (void* p : all) rows.release(p);
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.charges().refunded == 4_MiB);
 }
 

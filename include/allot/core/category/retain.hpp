@@ -46,7 +46,7 @@ struct retain {
 
 namespace retain {
 
-/// Free pages stay with the arena.
+/// Free pages stay with the arena, and charged to its owner; only its own requests take them.
 struct never {
     using category = category::retain;
     using needs = types<>;
@@ -68,7 +68,7 @@ struct on_call {
     static constexpr std::string_view cost = "in that call one system call per run of free pages";
 };
 
-/// As on_call, and before a request fails.
+/// As on_call, and before a request fails: for lack of memory, or at a limit that idle pages are charged to.
 struct on_pressure {
     using category = category::retain;
     using needs = types<>;

@@ -1,0 +1,231 @@
+// Law 1: a limit bounds the memory of the process. Each case runs in a child: it uses memory below one root account, or
+// below the limit of one object, and the most that was ever resident (VmHWM), less what was so at the start, stays
+// below the limit and 16 MiB. Rows and blocks are written whole, and keep the test's own lists.
+#include <support/catch.hpp>
+
+#include <allot/chunk_arena.hpp>
+#include <allot/ledger/tree.hpp>
+#include <allot/row_manager.hpp>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+using namespace allot::literals;
+using allot::account;
+using allot::limit;
+using allot::name;
+
+namespace {
+
+struct in_tree : allot::policies<allot::ledger::tree, allot::oom::null> {};
+struct in_tree_runs : allot::policies<allot::ledger::tree, allot::oom::null, allot::fit::runs> {};
+struct in_tree_huge
+    : allot::policies<allot::ledger::tree, allot::oom::null, allot::page::huge_pages<>, allot::retain::on_pressure> {};
+struct kept : allot::policies<allot::ledger::tree, allot::oom::null, allot::retain::never> {};
+struct counted : allot::policies<allot::oom::null> {};
+
+// Allocates nothing.
+std::size_t most_resident() {
+    char text[4096];
+    std::FILE* const file = std::fopen("/proc/self/status", "r");
+    const std::size_t n = std::fread(text, 1, sizeof(text) - 1, file);
+    std::fclose(file);
+    text[n] = 0;
+    const char* const at = std::strstr(text, "VmHWM:");
+    return at == nullptr ? 0 : std::strtoul(at + 6, nullptr, 10) * 1024;
+}
+// By how much the memory of a child grows at most.
+template <class Body> std::size_t growth(Body body) {
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const std::size_t start = most_resident();
+        body();
+        const std::size_t grown = most_resident() - start;
+        ::_exit(::write(ends[1], &grown, sizeof grown) == sizeof grown ? 0 : 1);
+    }
+    ::close(ends[1]);
+    std::size_t grown = 0;
+    const bool got = ::read(ends[0], &grown, sizeof grown) == sizeof grown;
+    ::close(ends[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return got && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? grown : SIZE_MAX;
+}
+
+// One face of both.
+template <class Set> void* take(allot::row_manager<Set>& from, std::size_t bytes) { return from.try_allocate(bytes); }
+template <class Set> void* take(allot::chunk_arena<Set>& from, std::size_t bytes) {
+    return from.try_allocate(bytes).address;
+}
+template <class Set> void give(allot::row_manager<Set>& to, void* p) { to.release(p); }
+template <class Set> void give(allot::chunk_arena<Set>& to, void* p) { to.deallocate(p); }
+
+// What one user has of an object: a list through its first bytes.
+template <class Object> struct user {
+    Object& from;
+    void* last = nullptr;
+    std::size_t bytes = 0; // written so far
+
+    bool add(std::size_t n) {
+        void* const p = take(from, n);
+        if (p == nullptr) return false;
+        std::memset(p, 1, n);
+        std::memcpy(p, &last, sizeof last);
+        last = p;
+        bytes += n;
+        return true;
+    }
+    bool drop() {
+        if (last == nullptr) return false;
+        void* const p = last;
+        std::memcpy(&last, p, sizeof last);
+        give(from, p);
+        return true;
+    }
+};
+// Objects fill the limit and empty, in turn.
+template <class Object> void in_turn(std::size_t most, std::size_t each) {
+    account engine{name{"engine"}, limit{most}};
+    Object a{engine}, b{engine}, c{engine}, d{engine};
+    for (Object* const it : {&a, &b, &c, &d}) {
+        user<Object> u{*it};
+        while (u.add(each)) continue;
+        if (u.bytes < most / 2) std::_Exit(3); // what is idle elsewhere is to be had
+        while (u.drop()) continue;
+    }
+}
+// A user takes and drops memory of 64 bytes to `largest`, mostly little, until it has written so much.
+template <class Object> void mixed(Object& from, unsigned seed, std::size_t all, std::size_t largest) {
+    std::mt19937 random{seed};
+    user<Object> u{from};
+    for (unsigned refused = 0; u.bytes < all && refused != 1000;) {
+        const std::size_t n = 64 + random() % (std::size_t{64} << random() % allot::log2_floor(largest / 64));
+        if (random() % 16 != 0 && u.add(n)) continue;
+        refused += u.last == nullptr;
+        for (unsigned k = random() % 64; k != 0 && u.drop(); --k) continue;
+    }
+    while (u.drop()) continue;
+}
+template <class Object> void of_four(std::size_t most) {
+    account engine{name{"engine"}, limit{most}};
+    Object a{engine}, b{engine}, c{engine}, d{engine};
+    unsigned seed = 0;
+    for (int round = 0; round != 3; ++round)
+        for (Object* const it : {&a, &b, &c, &d}) mixed(*it, ++seed, most / 2, most / 32);
+}
+template <class Object> void of_a_thousand(std::size_t most) {
+    account engine{name{"engine"}, limit{most}};
+    std::vector<std::unique_ptr<Object>> all;
+    for (int i = 0; i != 1000; ++i) all.push_back(std::make_unique<Object>(engine));
+    for (unsigned round = 0; round != 2; ++round)
+        for (std::size_t i = 0; i != all.size(); ++i) mixed(*all[i], 7 * round, most / 500, 64_KiB);
+    all.clear();
+}
+template <class Object> void of_threads(std::size_t most) {
+    account engine{name{"engine"}, limit{most}};
+    Object a{engine}, b{engine}, c{engine}, d{engine};
+    Object* const objects[] = {&a, &b, &c, &d};
+    std::vector<std::thread> all;
+    for (unsigned t = 0; t != 64; ++t)
+        all.emplace_back([&, t] {
+            for (unsigned round = 0; round != 4; ++round) mixed(*objects[(t + round) % 4], t, most / 64, most / 64);
+        });
+    for (auto& t : all) t.join();
+}
+// The limit of one object, without accounts.
+template <class Object> void alone(std::size_t most) {
+    Object a{limit{most}};
+    for (unsigned round = 0; round != 4; ++round) {
+        user<Object> rows{a};
+        while (rows.add(round % 2 == 0 ? most / 100 : 1000)) continue;
+        while (rows.drop()) continue;
+        mixed(a, round, most, most / 16);
+    }
+}
+
+// `books`: of an object for each MiB of small blocks; they stay with it, and are not charged.
+template <class Object> void holds_for(std::size_t most, std::size_t books = 0) {
+    const auto holds = [most](const char* what, std::size_t more, auto body) {
+        const std::size_t grown = growth(body);
+        INFO(what << " below " << (most >> 20) << " MiB: " << (grown >> 20) << " MiB");
+        CHECK(grown <= most + 16_MiB + more);
+    };
+    holds("large in turn", 0, [most] { in_turn<Object>(most, most / 200); });
+    holds("small in turn", 4 * (most >> 20) * books, [most] { in_turn<Object>(most, 1000); });
+    holds("mixed sizes", 0, [most] { of_four<Object>(most); });
+    holds("64 threads", 0, [most] { of_threads<Object>(most); });
+}
+} // namespace
+
+#if !ALLOT_ASAN && !ALLOT_TSAN // whose memory counts, too
+TEST_CASE("a limit bounds the resident memory of rows", "[process][resident]") {
+    holds_for<allot::row_manager<in_tree>>(64_MiB);
+    holds_for<allot::row_manager<in_tree_huge>>(64_MiB);
+    CHECK(growth([] { alone<allot::row_manager<counted>>(64_MiB); }) <= 64_MiB + 16_MiB);
+}
+
+TEST_CASE("a limit bounds the resident memory of blocks", "[process][resident]") {
+    holds_for<allot::chunk_arena<in_tree>>(64_MiB, 90_KiB);
+    holds_for<allot::chunk_arena<in_tree_runs>>(64_MiB, 40_KiB);
+    CHECK(growth([] { alone<allot::chunk_arena<counted>>(64_MiB); }) <= 64_MiB + 16_MiB);
+}
+
+TEST_CASE("the system fills no huge OS page that is not charged", "[process][resident]") {
+    constexpr std::size_t most =
+        242_MiB; // for each of ten: 8 huge OS pages beyond the first 16 MiB, and a page of the next
+    const std::size_t grown = growth([] {
+        account engine{name{"engine"}, limit{most}};
+        std::vector<std::unique_ptr<allot::row_manager<in_tree>>> all;
+        for (int i = 0; i != 10; ++i) all.push_back(std::make_unique<allot::row_manager<in_tree>>(engine));
+        std::vector<user<allot::row_manager<in_tree>>> users;
+        for (auto& rows : all) users.push_back({*rows});
+        for (bool more = true; more;) { // all grow alike
+            more = false;
+            for (auto& u : users)
+                for (int k = 0; k != 64; ++k) more = u.add(1000) || more;
+        }
+        for (auto& u : users)
+            while (u.drop()) continue;
+    });
+    CHECK(grown <= most + 16_MiB);
+}
+
+TEST_CASE("a thousand row managers below a limit have memory for it, and their books", "[process][resident]") {
+    CHECK(growth([] { of_a_thousand<allot::row_manager<in_tree>>(64_MiB); }) <= 64_MiB + 16_MiB + 1000 * 160_KiB);
+}
+
+TEST_CASE("free pages that are kept count in the limit", "[process][resident]") {
+    const std::size_t grown = growth([] {
+        account engine{name{"engine"}, limit{64_MiB}};
+        allot::row_manager<kept> a{engine}, b{engine};
+        for (auto* const it : {&a, &b}) {
+            user<allot::row_manager<kept>> u{*it};
+            while (u.bytes < 40_MiB && u.add(1_MiB)) continue;
+            while (u.drop()) continue;
+            while (u.add(1000)) continue;
+            while (u.drop()) continue;
+        }
+    });
+    CHECK(grown <= 64_MiB + 16_MiB);
+}
+
+TEST_CASE("a limit bounds resident memory: larger limits", "[.][long]") {
+    for (const std::size_t most : {256_MiB, 1024_MiB}) {
+        holds_for<allot::row_manager<in_tree>>(most);
+        holds_for<allot::row_manager<in_tree_huge>>(most);
+        holds_for<allot::chunk_arena<in_tree>>(most, 90_KiB);
+        holds_for<allot::chunk_arena<in_tree_runs>>(most, 40_KiB);
+    }
+}
+#endif
