@@ -129,8 +129,7 @@ class event_log {
         case event::barred: return has_thread && (c.detail != 0 || m[c.thread].barred != 0);
         case event::failed:
             return has_thread && c.detail <= (failed_by_own_limit | failed_held_back) &&
-                   ((c.detail & failed_by_own_limit) == 0 ||
-                    (m[c.thread].task != no_id && m[c.thread].others.empty()));
+                   ((c.detail & failed_by_own_limit) == 0 || (m[c.thread].task != no_id && m[c.thread].others.empty()));
         default: return has_thread && static_cast<std::size_t>(c.what) < all_events;
         }
     }
