@@ -50,11 +50,11 @@ TEST_CASE("a task that ends while a thread works for it", "[death][oom]") {
     reported(what, "query 7", [](fixture& f) { // asleep
         const support::rescue ends{"a thread of a task that has ended"};
         f.memory->charge(100);
+        const task_thread here{*f.next}; // runs, so nothing is decided
         std::thread sleeper([&] {
-            const task_thread here{*f.query};
+            const task_thread there{*f.query};
             f.memory->charge(1);
         });
-        const task_thread here{*f.next}; // runs, so nothing is decided
         support::until_any_in(*f.tasks, allot::oom::thread_state::blocked);
         f.query.reset();
         sleeper.join();
