@@ -244,7 +244,12 @@ class account {
     }
     /// Removes the reclaimer, and waits for a call of it on another thread. Returns: false inside a call of it on this
     /// thread; it is not called again, and must live until a second remove() returns true.
-    bool remove(reclaimer& r) noexcept { return node_.tree().reclaimers.remove(r, node_.shape()); }
+    bool remove(reclaimer& r) noexcept {
+        if (!node_.tree().reclaimers.remove(r, node_.shape())) return false;
+        if (const std::size_t left = r.coming(); left != 0)
+            r.failed(left), detail::note_arrival(*this, left, detail::arrival::failed);
+        return true;
+    }
     /// Calls visit(const reclaimer&) for those at and below this account, the lowest cost first. Requires: as visit().
     template <class Visit> void visit_reclaimers(Visit visit) const noexcept {
         node_.tree().reclaimers.visit(node_.shape(), [&](const reclaimer& r, const account& home) {

@@ -295,6 +295,15 @@ inline void remove(account_node& root, injector& i) noexcept {
     root.tree().injectors.fetch_sub(1, std::memory_order_relaxed);
     root.tree().judged.by->remove(i);
 }
+// For the arbiter, bytes that are coming are held outside; where they fail, requests that wait ask others.
+inline void note_arrival(const account& home, std::size_t bytes, arrival what) noexcept {
+    const account_node& at = node_of(home);
+    const judged_by judged = at.tree().judged;
+    const oom::event e = what == arrival::expected ? oom::event::held_outside : oom::event::returned;
+    if (what == arrival::failed) notify_unused(at);
+    if (judged.by != nullptr)
+        judged.by->post({.what = e, .detail = static_cast<std::uint8_t>(judged.kind), .bytes = bytes});
+}
 // For root_tenant: every object below the root returns what it does not use. `waits`: it may wait for work of a device.
 // Returns by how many bytes the root's use fell; what other threads charge and refund meanwhile is in it.
 inline std::size_t return_idle_below(const account_node& root, bool waits) noexcept {

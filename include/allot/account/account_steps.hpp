@@ -80,11 +80,18 @@ class account_steps {
             if (!sweeps_) return climbed::moved_on;
         }
         while (!waits_.is_over(asked)) {
-            if (!costly_) begin(costly_, costly_pass_);
+            if (!costly_) {
+                begin(costly_, costly_pass_);
+                coming_ = may_wait_for_it(asked) ? coming_below() : 0;
+            }
             const shortage s = shortage_of(asked);
+            if (coming_ != 0 && s.missing() == 0) break; // it waits for these
             called_ = costly_->next([&](const reclaimer& r) { return wanted(r, s, most_cost_); });
             if (called_ != nullptr) {
+                const std::size_t before = called_->coming();
                 const bool some = call(*called_, s, costly_pass_);
+                const std::size_t now = called_->coming();
+                coming_ += now > before && may_wait_for_it(asked) ? now - before : 0;
                 at_->tree().reclaimers.end_call(*called_, at_->shape());
                 if (some) return climbed::served;
             } else if (waits_for_call(asked)) {
@@ -167,8 +174,17 @@ class account_steps {
                 .most_cost = most_cost_,
                 .critical = critical_,
                 .waits = of_this_thread.trying != nullptr,
+                .coming = coming_,
                 .requester = &by_.face,
                 .task = mine != nullptr ? mine->task() : oom::no_id};
+    }
+    bool may_wait_for_it(const memory_request& asked) const noexcept {
+        return !user_call::is_inside_any() &&
+               (asked.wait != nullptr || (asked.judged && judged_thread_of(by_) != nullptr));
+    }
+    std::size_t coming_below() const noexcept {
+        return at_->tree().reclaimers.coming(at_->shape(),
+                                             [&](const account& home) { return node_of(home).is_below(*at_); });
     }
     // Another sweep calls a reclaimer that may help: the call has ended now. False: there is none, or it is not waited
     // for.
@@ -209,6 +225,7 @@ class account_steps {
         critical_ = false;
         called_elsewhere_ = nullptr;
         calls_waited_for_ = 0;
+        coming_ = 0;
         if (std::exchange(sweeps_, false)) at_->tree().reclaimers.end_sweep(sweep_, at_->shape());
     }
 
@@ -228,6 +245,7 @@ class account_steps {
     reclaimers::sweep sweep_;
     const reclaimer* called_elsewhere_ = nullptr; // one that may help, by another sweep
     unsigned calls_waited_for_ = 0;
+    std::size_t coming_ = 0; // bytes that reclaimers have announced
     wait_step waits_;
 };
 

@@ -33,6 +33,9 @@ namespace detail {
 
 class tree_node;
 
+// A reclaimer tells what is coming: account_charge.hpp
+void note_arrival(const account& home, std::size_t bytes, arrival what) noexcept;
+
 class reclaimers {
     using list = called_list<reclaimer, &reclaimer::place_>;
     struct by_cost {
@@ -55,6 +58,7 @@ class reclaimers {
         const lock_guard hold(mutex);
         if (list::is_listed(r)) return;
         r.home_ = &home;
+        r.tells_ = &note_arrival;
         all_.add_locked(r, by_cost{});
         if (r.cost_ != reclaimer::idle) costly_.fetch_add(1, std::memory_order_relaxed);
     }
@@ -80,6 +84,13 @@ class reclaimers {
         all_.visit_locked([&](const reclaimer& r) { visit(r, *r.home_); });
     }
     static const account& home_of(const reclaimer& r) noexcept { return *r.home_; }
+    // Bytes that are coming of those whose home is `below`.
+    template <class Below> std::size_t coming(sys::mutex& mutex, Below below) const noexcept {
+        std::size_t sum = 0;
+        if (any_costly())
+            visit(mutex, [&](const reclaimer& r, const account& home) { sum += below(home) ? r.coming() : 0; });
+        return sum;
+    }
 
     // ---- calls, without a lock -------------------------------------------------------------------------------
 

@@ -7,10 +7,14 @@
 //     };
 //     query.add(cache);          // may be called for requests that `query`, or an account above it, refuses
 //
+// One that only begins to free, as by a write to a file, says how much: comes(bytes), and later, from any thread,
+// arrived(bytes) behind the refund, or failed(bytes). A request that may wait asks no other reclaimer for those bytes,
+// and an arbiter takes nothing from tasks that they would serve.
+//
 // Rules of a call. It may free, refund and release; unregister itself and others; and wait for no lock that a thread
 // may hold while it requests memory: it tries such a lock. A request that it makes is served from what is free, or
 // refused.
-// Invariant: a reclaimer is in one list at most. Cost: 88 bytes; nothing until a request is refused.
+// Invariant: a reclaimer is in one list at most. Cost: 104 bytes; nothing until a request is refused.
 // Threads: on a thread that is short of memory; one call at a time, but several for idle memory. Source: HPCC Roxie's IBufferedRowCallback, 2011.
 #pragma once
 
@@ -28,6 +32,7 @@ namespace allot::inline ALLOT_ABI {
 class account;
 namespace detail {
 class reclaimers;
+enum class arrival : std::uint8_t { expected, arrived, failed };
 } // namespace detail
 
 /// Derive from it, and add it to the account that its memory is charged to.
@@ -59,11 +64,24 @@ class reclaimer {
     std::uint32_t cost() const noexcept { return cost_; }
     /// Bytes that became free during its calls, as counted where the requests were refused.
     std::size_t freed() const noexcept { return freed_.load(std::memory_order_relaxed); }
+    /// Bytes that a call has announced by comes(), and that have neither arrived nor failed.
+    std::size_t coming() const noexcept { return coming_.load(std::memory_order_relaxed); }
+    /// Bytes that were coming have been refunded. Any thread, while it is added; more than are coming count as these.
+    void arrived(std::size_t bytes) noexcept { end(bytes, detail::arrival::arrived); }
+    /// Bytes that were coming will not be refunded: requests that wait for them ask others. The same.
+    void failed(std::size_t bytes) noexcept { end(bytes, detail::arrival::failed); }
     /// Calls so far, and the nanoseconds that they took.
     std::size_t calls() const noexcept { return calls_.load(std::memory_order_relaxed); }
     std::uint64_t nanoseconds() const noexcept { return nanoseconds_.load(std::memory_order_relaxed); }
 
   protected:
+    /// For a call of reclaim(): this much will become free by what the call has begun, behind it. It returns whether it
+    /// freed something already.
+    void comes(std::size_t bytes) noexcept {
+        if (bytes == 0 || home_ == nullptr) return;
+        coming_.fetch_add(bytes, std::memory_order_relaxed);
+        tells_(*home_, bytes, detail::arrival::expected);
+    }
     ~reclaimer() {
         if (home_ != nullptr) report_misuse({.kind = misuse::living_reclaimer, .heap = name_});
     }
@@ -74,6 +92,13 @@ class reclaimer {
     // For unused memory: requests began to wait for it, or no longer do.
     virtual void settle_waits() noexcept {}
 
+    void end(std::size_t bytes, detail::arrival how) noexcept {
+        std::size_t now = coming_.load(std::memory_order_relaxed), less = 0;
+        do less = bytes < now ? bytes : now;
+        while (!coming_.compare_exchange_weak(now, now - less, std::memory_order_relaxed));
+        if (less != 0 && home_ != nullptr) tells_(*home_, less, how);
+    }
+
     const char* name_;
     const std::uint32_t cost_;
     mutable bool is_called_ = false; // by a sweep; requires the mutex of the tree's shape
@@ -81,6 +106,8 @@ class reclaimer {
     called_hook<reclaimer> place_;
     std::atomic<std::size_t> freed_{0}, calls_{0};
     std::atomic<std::uint64_t> nanoseconds_{0};
+    std::atomic<std::size_t> coming_{0};
+    void (*tells_)(const account& home, std::size_t bytes, detail::arrival) noexcept = nullptr;
 };
 
 } // namespace allot::inline ALLOT_ABI

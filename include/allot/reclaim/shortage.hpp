@@ -14,16 +14,18 @@ struct shortage {
     std::uint32_t most_cost = UINT32_MAX; ///< reclaimers of a higher cost are not called
     bool critical = false;                ///< the second pass: the first one freed too little
     bool waits = false;                   ///< the request waits: a call may wait for a device's work
+    std::size_t coming = 0;               ///< bytes that other reclaimers have announced, if the request may wait
     const account* requester = nullptr;   ///< whose request it is
     std::uint32_t task = UINT32_MAX;      ///< oom::task::id() of its thread, at the arbiter of its root; else this
 
     /// Bytes that must become free where the request was refused, with those by which a lowered limit is exceeded.
-    /// Other requests may free or take some meanwhile. Of an arena whose free pages are in pieces: those requested.
+    /// Without those that are coming. Other requests may free or take some meanwhile. Of an arena whose free pages are
+    /// in pieces: those requested.
     std::size_t missing() const noexcept {
         if (why.outcome == charge_outcome::no_address_space) return why.requested;
         if (why.used <= why.limit && why.requested <= why.limit - why.used) return 0;
         const std::size_t needed = why.requested < SIZE_MAX - why.used ? why.requested + why.used : SIZE_MAX;
-        return needed - why.limit;
+        return needed - why.limit > coming ? needed - why.limit - coming : 0;
     }
 };
 

@@ -4,6 +4,9 @@
 
 #include <allot/account/account.hpp>
 #include <allot/ledger/tree.hpp>
+#include <allot/oom/arbiter.hpp>
+#include <allot/oom/retry.hpp>
+#include <allot/oom/task.hpp>
 #include <allot/reclaim/chain.hpp>
 #include <allot/row_manager.hpp>
 
@@ -450,4 +453,109 @@ TEST_CASE("a reclaimer that two levels want is called by one; the other waits fo
     sweeps.join();
     CHECK(said == "c");
     query.refund(70);
+}
+
+namespace {
+
+// Begins to write when it is called, and frees what it was asked for later.
+struct writer final : allot::reclaimer {
+    writer(account& above, const char* text, std::uint32_t cost, std::size_t bytes)
+        : reclaimer(text, cost), at{above, allot::name{text}} {
+        REQUIRE(at.try_charge(bytes));
+        at.add(*this);
+    }
+    ~writer() {
+        at.remove(*this);
+        at.refund(at.used());
+    }
+    bool reclaim(const allot::shortage& s) noexcept override {
+        told = s.missing();
+        const std::size_t left = at.used() - coming();
+        comes(told < left ? told : left);
+        return false;
+    }
+    void write() {
+        const std::size_t bytes = coming();
+        at.refund(bytes);
+        arrived(bytes);
+    }
+    account at;
+    std::size_t told = 0;
+};
+void until_it_comes(const allot::reclaimer& r) {
+    while (r.coming() == 0) std::this_thread::yield();
+}
+
+} // namespace
+
+TEST_CASE("a request waits for bytes that are coming, and asks others for the rest alone", "[reclaim][threads]") {
+    const support::rescue ends{"bytes that do not come"};
+    account root{name{"root"}, limit{100}};
+    account query{root, name{"query"}};
+    writer first{root, "first", 1, 30}, second{root, "second", 2, 70};
+    std::thread writes{[&] {
+        until_it_comes(second);
+        CHECK(second.told == 20);
+        first.write();
+        second.write();
+    }};
+    CHECK(query.charge_for(50, allot::forever));
+    writes.join();
+    CHECK((first.calls() == 1 && second.calls() == 1));
+    CHECK(first.told == 50);
+    CHECK((first.coming() == 0 && second.at.used() == 50));
+
+    CHECK(!query.try_charge(10)); // does not wait, so what is coming does not help it
+    CHECK((second.told == 10 && second.coming() > 10));
+    second.failed(second.coming());
+    query.refund(50);
+}
+
+TEST_CASE("where coming bytes fail, a request that waits asks others", "[reclaim][threads]") {
+    const support::rescue ends{"a request that waits for bytes that have failed"};
+    std::string said;
+    account root{name{"root"}, limit{100}};
+    account query{root, name{"query"}};
+    writer file{root, "file", 1, 50};
+    holder cache{root, "c", 2, 50, said};
+    std::thread fails{[&] {
+        until_it_comes(file);
+        while (root.stats().waiting == 0) std::this_thread::yield();
+        CHECK(said.empty());
+        file.at.remove(file); // fails what is coming
+    }};
+    CHECK(query.charge_for(50, allot::forever));
+    fails.join();
+    CHECK(said == "c");
+    CHECK(file.coming() == 0);
+    query.refund(50);
+}
+
+TEST_CASE("an arbiter takes nothing from tasks that coming bytes would serve", "[reclaim][oom][threads]") {
+    const support::rescue ends{"tasks that wait for bytes"};
+    allot::oom::arbiter tasks{allot::oom::rules{.unknown_holders_wait = 0_ms}};
+    account root{name{"root"}, limit{100}, tasks};
+    writer file{root, "file", 1, 60};
+    std::vector<std::thread> threads;
+    std::atomic<int> have{0};
+    for (int n = 0; n != 2; ++n)
+        threads.emplace_back([&] {
+            account mine{root, name{"mine"}};
+            allot::oom::task query{tasks, "query", 0, &mine};
+            allot::oom::task_thread here{query};
+            allot::oom::with_retry_no_split([&] {
+                mine.charge(20);
+                ++have;
+                while (have < 2) std::this_thread::yield();
+                mine.charge(20);
+                mine.refund(40);
+            });
+        });
+    until_it_comes(file);
+    while (root.stats().waiting == 0) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    CHECK(tasks.stats().rollbacks == 0);
+    file.write();
+    for (std::thread& t : threads) t.join();
+    CHECK(tasks.stats().refused == 0);
 }
