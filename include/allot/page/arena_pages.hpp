@@ -460,7 +460,7 @@ class arena_pages {
     const bool under_pressure_; // a take that the system refuses trims, and asks again
     const bool lent_;
     const bool commits_;      // pages are committed when they are taken
-    std::size_t in_trim_ = 0; // pages between begin_trim() and end_trim(); requires lock_
+    std::size_t in_trim_ = 0; // pages of trimmed_run that are marked taken; requires lock_
     page_bitmap bitmap_;
 
     system_pages system_;
