@@ -231,7 +231,9 @@ class arena_pages {
         if (of.pages == 1) return !is_dirty(of.first);
         std::size_t n = 0;
         page_bitmap::for_words(of.first, of.pages, [&](std::size_t w, std::uint64_t bits) {
-            n += static_cast<std::size_t>(std::popcount(bits & ~dirty_[w].load(std::memory_order_relaxed)));
+            const std::uint64_t clean = bits & ~dirty_[w].load(std::memory_order_relaxed);
+            if (ALLOT_UNLIKELY(clean != 0))
+                n += static_cast<std::size_t>(std::popcount(clean)); // a call without POPCNT
         });
         return n;
     }
