@@ -27,7 +27,7 @@ struct bitmap : rl::test_suite<bitmap, 3> {
         full($).fetch_or(1u << w, mo_seq_cst);
         if (words[w]($).load(mo_seq_cst) == 0) full($).fetch_and(~(1u << w), mo_seq_cst);
     }
-    int take_one() { // page_bitmap::take_one_from, set
+    int take_one() { // page_bitmap::find_one, take
         for (unsigned open; (open = ~full($).load(mo_seq_cst) & ((1u << pages) - 1)) != 0;) {
             const unsigned w = static_cast<unsigned>(__builtin_ctz(open));
             if (words[w]($).load(mo_seq_cst) != 0) {
@@ -40,7 +40,7 @@ struct bitmap : rl::test_suite<bitmap, 3> {
         }
         return -1;
     }
-    int take() { // arena_pages::take, page_limit::admits
+    int take() { // arena_pages::take_found, page_limit::admits
         lock.lock($);
         int got = -1;
         if (taken($).load(mo_acquire) < pages) {

@@ -231,7 +231,9 @@ class arena_pages {
         if (of.pages == 1) return !is_dirty(of.first);
         std::size_t n = 0;
         page_bitmap::for_words(of.first, of.pages, [&](std::size_t w, std::uint64_t bits) {
-            n += static_cast<std::size_t>(std::popcount(bits & ~dirty_[w].load(std::memory_order_relaxed)));
+            const std::uint64_t clean = bits & ~dirty_[w].load(std::memory_order_relaxed);
+            if (ALLOT_UNLIKELY(clean != 0))
+                n += static_cast<std::size_t>(std::popcount(clean)); // a call without POPCNT
         });
         return n;
     }
@@ -460,7 +462,7 @@ class arena_pages {
     const bool under_pressure_; // a take that the system refuses trims, and asks again
     const bool lent_;
     const bool commits_;      // pages are committed when they are taken
-    std::size_t in_trim_ = 0; // pages between begin_trim() and end_trim(); requires lock_
+    std::size_t in_trim_ = 0; // pages of trimmed_run that are marked taken; requires lock_
     page_bitmap bitmap_;
 
     system_pages system_;

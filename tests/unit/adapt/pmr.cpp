@@ -203,7 +203,7 @@ TEMPLATE_TEST_CASE("a pmr resource of rows gives every alignment up to 16 MiB, a
         hold_over_aligned(mine);
     }
     CHECK(rows.live_rows() == 0);
-    rows.release_empty_pages();
+    rows.trim();
     CHECK(rows.used() == 0);
 }
 
