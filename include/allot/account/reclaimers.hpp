@@ -33,7 +33,7 @@ namespace detail {
 
 class tree_node;
 
-// A reclaimer tells what is coming: account_charge.hpp
+// Bytes of a reclaimer are coming, or no longer: account_charge.hpp
 void note_arrival(const account& home, std::size_t bytes, arrival what) noexcept;
 
 class reclaimers {

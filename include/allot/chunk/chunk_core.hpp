@@ -152,7 +152,7 @@ template <class Policies> class chunk_core {
     chunk_stats stats() noexcept {
         chunk_stats f;
         const auto now = heap_.snapshot();
-        const auto bytes_of = [&](std::size_t pages) { return pages << heap_.arena().page_shift(); };
+        const auto bytes_of = [&](std::size_t n) { return n << heap_.arena().page_shift(); };
         f.cached = bytes_of(min(now.kept_pages, now.large_pages));
         f.large = bytes_of(now.large_pages) - f.cached;
         f.charged = now.bytes + f.large + f.cached;

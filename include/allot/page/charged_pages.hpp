@@ -156,9 +156,9 @@ template <class Ledger> class charged_pages {
             ahead_.load(std::memory_order_relaxed) != 0 ? ahead_.exchange(0, std::memory_order_relaxed) : 0;
         detail::pending_charge<Ledger> charge{ledger_}; // its end cancels what is not confirmed
         detail::page_budget budget{.most = ahead};
-        const auto hold = [&](std::size_t pages) noexcept {
-            if (!charge.hold(bytes_of(pages - ahead), asked)) return false;
-            return budget.most = pages, true;
+        const auto hold = [&](std::size_t n) noexcept {
+            if (!charge.hold(bytes_of(n - ahead), asked)) return false;
+            return budget.most = n, true;
         };
         for (;;) {
             budget.wanted = 0;
