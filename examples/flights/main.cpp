@@ -7,6 +7,7 @@
 #include <allot/row_manager.hpp>
 #include <exception>
 #include <fmt/core.h>
+#include <sys/resource.h>
 
 namespace flights {
 
@@ -22,7 +23,14 @@ static bool check(const outcome& result, const options& asked) {
     return equal == result.answers.size();
 }
 
-static int run(const options& asked) {
+/// The most bytes of the process that were in memory so far.
+static std::size_t peak_resident() {
+    rusage use{};
+    ::getrusage(RUSAGE_SELF, &use);
+    return static_cast<std::size_t>(use.ru_maxrss) * 1024;
+}
+
+static int run(const options& asked, std::size_t at_start) {
     const auto sets = all_sets();
     const set_entry& set =
         *std::find_if(sets.begin(), sets.end(), [&](const set_entry& s) { return s.name == asked.set; });
@@ -30,7 +38,8 @@ static int run(const options& asked) {
         fmt::print("{}", set.describe());
         return exit_code::done;
     }
-    const outcome result = set.run(asked);
+    outcome result = set.run(asked);
+    result.peak_resident = peak_resident() - at_start;
     fmt::print(stderr, "{}", bad_lines_of(result));
     fmt::print("{}", asked.json ? json_for(result, asked) : page_for(result, asked));
     for (const refusal& r : result.refused) fmt::print(stderr, "{}\n", r.page);
@@ -44,11 +53,12 @@ static int run(const options& asked) {
 } // namespace flights
 
 int main(int argc, char** argv) {
+    const std::size_t at_start = flights::peak_resident();
     namespace exit_code = flights::exit_code;
     flights::options asked;
     int code = exit_code::done;
     try {
-        return flights::parse(argc, argv, asked, code) ? flights::run(asked) : code;
+        return flights::parse(argc, argv, asked, code) ? flights::run(asked, at_start) : code;
     } catch (const allot::out_of_memory& e) {
         fmt::print(stderr, "{}\n", e.report());
         return exit_code::out_of_memory;

@@ -42,6 +42,7 @@ struct outcome {
     std::vector<task_use> tasks;           // with --tasks
     unsigned readings = 0;                 // rounds in which the files were read
     double reading = 0;                    // seconds
+    std::size_t peak_resident = 0;         // bytes of the whole process, beyond those at its start
 };
 
 } // namespace flights

@@ -215,6 +215,8 @@ std::string page_for(const outcome& from, const options& asked) {
     if (!from.compacted.empty()) out += draw(from.compacted);
     if (!from.kept.empty()) out += draw(from.kept, asked, from.readings);
     out += draw(from.fullest, from.afterwards);
+    out += fmt::format("  peak resident of the process: {} beyond its start; limit {}\n", bytes(from.peak_resident),
+                       bytes(from.fullest.limit));
     if (!from.accounts.empty()) out += "\nMemory by account: " + from.accounts;
     return out;
 }

@@ -75,7 +75,8 @@ std::string json_for(const outcome& from, const options& asked) {
                      {"files", std::move(files)},
                      {"answers", std::move(answers)},
                      {"fullest", to_json(from.fullest)},
-                     {"afterwards", to_json(from.afterwards)}};
+                     {"afterwards", to_json(from.afterwards)},
+                     {"peak_resident", from.peak_resident}};
     for (const refusal& r : from.refused)
         all["refused"].push_back(
             {{"operator", r.by}, {"requested", r.requested}, {"used", r.used}, {"limit", r.limit}});

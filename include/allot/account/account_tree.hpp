@@ -64,8 +64,8 @@ struct account_tree {
     ALLOT_NO_UNIQUE_ADDRESS detail::reclaimers reclaimers; // the mutex guards their list
     // A copy of the peak is kept, accounts have drained, threads sleep, requests wait, bytes to come are reserved, or:
     bool acts_at_unlock = false;
-    bool reports_frees = false; // the judge sees refunds, since it rolled a thread back
-    bool looks_at_all = false;  // for requests that fit: at every level, at the next unlock
+    std::atomic<bool> reports_frees{false}; // the judge sees refunds, since it rolled a thread back; set in the lock
+    bool looks_at_all = false;              // for requests that fit: at every level, at the next unlock
     waits_of_tree waits;
     std::uint32_t waits_for_others = 0; // for levels that are no accounts
     std::uint32_t reservations = 0;     // of bytes to come

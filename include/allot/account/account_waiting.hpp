@@ -142,8 +142,11 @@ class waiting_request {
             others_shut = w_.patient || queue().shuts();
             scope.tree.remove(w_);
             scope.look_from(*w_.by);
-            if (verdict_ == verdict::roll_back && scope.tree.judged.by->sees_refunds) // it sleeps until memory is free
-                scope.tree.acts_at_unlock = scope.tree.reports_frees = true;
+            if (verdict_ == verdict::roll_back &&
+                scope.tree.judged.by->sees_refunds) { // it sleeps until memory is free
+                scope.tree.acts_at_unlock = true;
+                scope.tree.reports_frees.store(true, std::memory_order_relaxed);
+            }
         }
         if (&by_.root() != &in_) {
             const locked_tree scope(by_.root(), leave_drained);
@@ -329,16 +332,24 @@ inline bool is_waited_for(const account_node& a) noexcept {
 }
 // Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
 inline void notify_unused(const account_node& a) noexcept {
-    if (ALLOT_LIKELY(!a.tree().has_waiters())) return;
-    locked_tree scope(a, leave_drained); // whose end may wake one
-    const waiter* const from = undoing::now();
-    if (from != nullptr) {
-        scope.tree.note_missed(
-            [&](const waiter& w) { return &w != from && (w.trying || (w.slept >= from->began && a.is_below(*w.at))); });
-    } else {
-        for (const tree_node* n = &a; n != nullptr; n = n->parent()) const_cast<tree_node*>(n)->waits().announce();
+    const bool reports = a.tree().reports_frees.load(std::memory_order_relaxed);
+    if (ALLOT_LIKELY(!a.tree().has_waiters() && !reports)) return;
+    const judged_by judged = a.tree().judged;
+    {
+        locked_tree scope(a, leave_drained); // whose end may wake one
+        const waiter* const from = undoing::now();
+        if (from != nullptr) {
+            scope.tree.note_missed([&](const waiter& w) {
+                return &w != from && (w.trying || (w.slept >= from->began && a.is_below(*w.at)));
+            });
+        } else {
+            for (const tree_node* n = &a; n != nullptr; n = n->parent()) const_cast<tree_node*>(n)->waits().announce();
+        }
+        scope.look_from(a);
     }
-    scope.look_from(a);
+    if (reports) // how much is not known
+        judged.by->post(
+            {.what = oom::event::refunded, .detail = static_cast<std::uint8_t>(judged.kind), .free = SIZE_MAX});
 }
 
 // Whether the arbiter's verdict ends the request.
