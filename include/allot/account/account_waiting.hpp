@@ -330,11 +330,9 @@ inline bool is_waited_for(const account_node& a) noexcept {
     while (n != nullptr && !n->waits().shuts()) n = n->parent();
     return n != nullptr;
 }
-// Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
-inline void notify_unused(const account_node& a) noexcept {
-    const bool reports = a.tree().reports_frees.load(std::memory_order_relaxed);
-    if (ALLOT_LIKELY(!a.tree().has_waiters() && !reports)) return;
+ALLOT_COLD inline void announce_unused(const account_node& a) noexcept {
     const judged_by judged = a.tree().judged;
+    const bool reports = a.tree().reports_frees.load(std::memory_order_relaxed);
     {
         locked_tree scope(a, leave_drained); // whose end may wake one
         const waiter* const from = undoing::now();
@@ -350,6 +348,11 @@ inline void notify_unused(const account_node& a) noexcept {
     if (reports) // how much is not known
         judged.by->post(
             {.what = oom::event::refunded, .detail = static_cast<std::uint8_t>(judged.kind), .free = SIZE_MAX});
+}
+// Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
+inline void notify_unused(const account_node& a) noexcept {
+    const account_tree& tree = a.tree();
+    if (ALLOT_UNLIKELY(tree.has_waiters() || tree.reports_frees.load(std::memory_order_relaxed))) announce_unused(a);
 }
 
 // Whether the arbiter's verdict ends the request.

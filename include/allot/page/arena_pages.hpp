@@ -75,8 +75,7 @@ class arena_pages {
                                             : bitmap_.find_run(pages),
                       pages};
             budget.clean = clean_pages(found);
-            const bool is_dear = budget.only_used || limit_.beyond(budget.clean) != 0;
-            if (ALLOT_UNLIKELY(budget.clean != 0 && is_dear))
+            if (budget.clean != 0 && limit_.kept() >= pages) // pages that are charged already go first
                 if (const std::size_t used = find_used(pages); used != none) found.first = used, budget.clean = 0;
             return found;
         });
@@ -159,12 +158,15 @@ class arena_pages {
     void set_payer(page_payer& payer) noexcept {
         if (!commits_) return;
         payer_ = &payer;
-        system_.ask_by_unit();
+        if (payer.is_limited()) system_.ask_by_unit();
     }
     bool has_payer() const noexcept { return payer_ != nullptr; }
     // The state of retain::idle; null: another rule.
     idle_pages* idle() const noexcept { return idle_; }
 
+    bool takes_clean_plain_pages() const noexcept {
+        return limit_.kept() == 0 && commits_ && system_.is_plain_at_low();
+    }
     bool is_taken(std::size_t page) const noexcept { return bitmap_.is_taken(page); }
     page_state state_of(std::size_t page) const noexcept {
         if (bitmap_.is_taken(page)) return page_state::taken;
@@ -260,7 +262,8 @@ class arena_pages {
                 if (ALLOT_UNLIKELY(!limit_.admits(counted)))
                     return refuse(asked, charge_outcome::over_limit, counted), none;
                 found = find();
-                if (ALLOT_UNLIKELY(budget.clean != 0 && system_.asks_by_unit())) whole = units_of(found, budget);
+                if (ALLOT_UNLIKELY(budget.clean != 0 && system_.asks_by_unit(found.first + found.pages)))
+                    whole = units_of(found, budget);
                 if (budget.clean > budget.most) return none;
                 beyond = limit_.beyond(budget.clean);
                 if (ALLOT_LIKELY(found.first != none && beyond == 0)) {

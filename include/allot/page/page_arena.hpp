@@ -152,6 +152,8 @@ class page_arena {
     // take. `payer` outlives the arena. Ignored where no pages are committed: they are usable from the start, or of a
     // device.
     void set_payer(detail::page_payer& payer) noexcept { pages_.set_payer(payer); }
+    // Whether the next take commits all of its pages, and likely none that may be in a huge OS page.
+    bool takes_clean_plain_pages() const noexcept { return pages_.takes_clean_plain_pages(); }
     // Whether free pages stay charged while they may hold memory.
     bool has_payer() const noexcept { return pages_.has_payer(); }
 

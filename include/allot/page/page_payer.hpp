@@ -9,6 +9,7 @@
 #include <allot/config.hpp>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -28,6 +29,9 @@ class page_payer {
     page_payer(const page_payer&) = delete;
     page_payer& operator=(const page_payer&) = delete;
 
+    // Whether a limit may bound the bytes: without one nothing is gained by counting what the system fills beside a
+    // page.
+    virtual bool is_limited() const noexcept = 0;
     // Refunds bytes of a run. Calls run.free() once others can charge them, before it calls listeners.
     virtual void refund(std::size_t bytes, returned_run& run) noexcept = 0;
 
@@ -40,6 +44,10 @@ template <class Ledger> class ledger_payer final : public page_payer {
   public:
     explicit ledger_payer(Ledger& ledger) noexcept : ledger_(ledger) {}
 
+    bool is_limited() const noexcept override {
+        if constexpr (requires { Ledger::calls_listeners; }) return true; // by accounts above, too
+        else return ledger_.limit() != SIZE_MAX;
+    }
     void refund(std::size_t bytes, returned_run& run) noexcept override {
         if constexpr (requires { Ledger::calls_listeners; }) {
             ledger_.refund(bytes, [&] { run.free(); });

@@ -67,6 +67,8 @@ class system_pages {
     bool return_pages(std::size_t first, std::size_t n) noexcept {
         return sys::decommit(at(first), n << shift_, wants_lock_);
     }
+    // Whether the next pages from the lower end are in no huge OS page that is asked for by the unit.
+    bool is_plain_at_low() const noexcept { return !by_unit_ || low() < from_; }
     // Whether a huge OS page has the pages of two words, 2 w and 2 w + 1: pages of 16 KiB.
     bool huge_page_is_two_words() const noexcept { return huge_ && huge_page >> shift_ > 64; }
     // These pages of a word, and all others of it in the same huge OS pages.
@@ -84,6 +86,8 @@ class system_pages {
             huge_ && shift_ < log2_floor(huge_page) && is_aligned(reinterpret_cast<std::uintptr_t>(begin_), huge_page);
     }
     bool asks_by_unit() const noexcept { return by_unit_; }
+    // For a run that ends there: one in the pages of the lower end has no huge OS page.
+    bool asks_by_unit(std::size_t end) const noexcept { return by_unit_ && end > from_; }
     // Pages of a unit. The units begin at multiples of it.
     std::size_t unit() const noexcept { return huge_page >> shift_; }
     // Whether a unit may be a huge OS page.
