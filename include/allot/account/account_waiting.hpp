@@ -62,10 +62,11 @@ ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::si
             slept->judged->post_in_lock(failure_of(*slept));
     }
     tree.wake_sleepers();
+    const bool reports = tree.reports_frees.load(std::memory_order_relaxed);
     tree.acts_at_unlock = tree.reservations != 0 || tree.peak_copy != nullptr || tree.drained != nullptr ||
-                          tree.has_waiters() || tree.reports_frees || tree.sleeping != 0;
+                          tree.has_waiters() || reports || tree.sleeping != 0;
     const judged_by judged = tree.judged;
-    const std::size_t free_at_root = refunds != 0 && tree.reports_frees ? tree.root().headroom() : 0;
+    const std::size_t free_at_root = refunds != 0 && reports ? tree.root().headroom() : 0;
     tree.lock.unlock();
     wait_queue::signal(woken);
     if (free_at_root != 0)

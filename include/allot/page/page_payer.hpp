@@ -46,7 +46,8 @@ template <class Ledger> class ledger_payer final : public page_payer {
 
     bool is_limited() const noexcept override {
         if constexpr (requires { Ledger::calls_listeners; }) return true; // by accounts above, too
-        else return ledger_.limit() != SIZE_MAX;
+        else if constexpr (requires(const Ledger& l) { l.limit(); }) return ledger_.limit() != SIZE_MAX;
+        else return false;
     }
     void refund(std::size_t bytes, returned_run& run) noexcept override {
         if constexpr (requires { Ledger::calls_listeners; }) {
