@@ -75,7 +75,9 @@ class arena_pages {
                                             : bitmap_.find_run(pages),
                       pages};
             budget.clean = clean_pages(found);
-            if (budget.clean != 0 && limit_.kept() >= pages) // pages that are charged already go first
+            // Pages that are charged already go first; a run that grows is placed for that, unless memory is short.
+            const bool is_dear = budget.only_used || limit_.beyond(budget.clean) != 0;
+            if (budget.clean != 0 && limit_.kept() >= pages && (use == run_use::fixed || is_dear))
                 if (const std::size_t used = find_used(pages); used != none) found.first = used, budget.clean = 0;
             return found;
         });

@@ -50,18 +50,19 @@ template <class Ledger> class charged_pages {
     // One attempt at a run of pages; null, with nothing changed, if the limit or the arena refuses. `move` is in
     // progress on success, else ended.
     template <class Move> std::byte* take(std::size_t pages, detail::memory_request& asked, Move&& move) noexcept {
-        return charged(pages, asked, move, [&](auto& budget) { return arena_.take(pages, budget, asked); });
+        return charged(pages, asked, move, [&](auto& budget) { return arena_.take(pages, budget, asked); }, pages);
     }
-    // The same for pages that get(budget) takes; it returns false or null where they are refused, or cost more.
+    // The same for pages that get(budget) takes; it returns false or null where they are refused, or cost more. Where
+    // no page is idle, `first` of them are charged before; 0: what it gets depends on the budget.
     template <class Move, class Get>
-    auto charged(std::size_t pages, detail::memory_request& asked, Move& move, Get get) noexcept
+    auto charged(std::size_t pages, detail::memory_request& asked, Move& move, Get get, std::size_t first = 0) noexcept
         -> decltype(get(std::declval<detail::page_budget&>())) {
         [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
         arena_.trim_some();
         // Other threads wait for moves to end, and a charge may call listeners or wait for other requests. So a charge
         // is in a move only if the ledger calls no listeners.
         if constexpr (!calls_listeners) move.begin();
-        const auto got = by_commit_ ? commit(pages, asked, move, get) : charge_and_take(pages, asked, move, get);
+        const auto got = by_commit_ ? commit(first, asked, move, get) : charge_and_take(pages, asked, move, get);
         if constexpr (!calls_listeners)
             if (!got) move.end();
         if constexpr (traces)
@@ -144,12 +145,12 @@ template <class Ledger> class charged_pages {
         if (got) charge.confirm();
         return got;
     }
-    // Where no page is idle, all are charged first. Else it tries what needs no charge; then charges the clean pages of
-    // the run. Where that is refused, a run without them will do, wherever it lies; else idle pages return to the
-    // system for it, as where the system has no memory. A charge for pages that others have committed meanwhile is for
-    // the next take.
+    // Where no page is idle, the first ones are charged before. Else it tries what needs no charge; then charges the
+    // clean pages of the run. Where that is refused, a run without them will do, wherever it lies; else idle pages
+    // return to the system for it, as where the system has no memory. A charge for pages that others have committed
+    // meanwhile is for the next take.
     template <class Move, class Get>
-    auto commit(std::size_t pages, detail::memory_request& asked, Move& move, Get get) noexcept
+    auto commit(std::size_t first, detail::memory_request& asked, Move& move, Get get) noexcept
         -> decltype(get(std::declval<detail::page_budget&>())) {
         // A limit that was lowered holds for idle pages, too.
         if (ALLOT_UNLIKELY(ledger_.is_exceeded())) asked.returned += arena_.trim_for(SIZE_MAX);
@@ -161,7 +162,7 @@ template <class Ledger> class charged_pages {
             if (!charge.hold(bytes_of(n - ahead), asked)) return false;
             return budget.most = n, true;
         };
-        if (ahead == 0 && arena_.takes_clean_plain_pages() && !hold(pages)) return {};
+        if (first != 0 && ahead == 0 && arena_.takes_clean_plain_pages() && !hold(first)) return {};
         for (;;) {
             budget.wanted = 0;
             auto got = in_move(move, get, budget);
