@@ -38,7 +38,7 @@ using allot::use::spark;
 // A heap without free slots takes a page of its arena, which its account is charged for.
 struct page_taken {
     account root{allot::name{"root"}}, query{root, allot::name{"query"}};
-    allot::row_manager<charged> rows{query, allot::limit{128_MiB}, allot::page_bytes{page}};
+    allot::row_manager<charged> rows{query, allot::limit{60_MiB}, allot::page_bytes{page}}; // no huge OS pages
     std::vector<void*> all;
     std::size_t slots_of_page = 0, used = 0;
 

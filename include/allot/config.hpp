@@ -94,8 +94,10 @@
 #if defined(__GNUC__)
 #if defined(__OPTIMIZE__)
 #define ALLOT_ALWAYS_INLINE inline __attribute__((always_inline))
+#define ALLOT_ALWAYS_INLINE_LAMBDA __attribute__((always_inline))
 #else
 #define ALLOT_ALWAYS_INLINE inline // -O0 would copy the body into each caller, and compile a third longer
+#define ALLOT_ALWAYS_INLINE_LAMBDA
 #endif
 #define ALLOT_NOINLINE __attribute__((noinline))
 #define ALLOT_NO_THREAD_CHECK __attribute__((noinline, no_sanitize("thread"))) // it reads what other threads write

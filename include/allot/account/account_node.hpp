@@ -84,7 +84,8 @@ void act_and_unlock(const account_node& at, bool ends, std::size_t refunds, bool
 // they may fit now.
 class locked_tree {
   public:
-    explicit locked_tree(const account_node& a, bool ends = true) noexcept : tree(a.tree()), at_(&a), ends_(ends) {
+    ALLOT_ALWAYS_INLINE explicit locked_tree(const account_node& a, bool ends = true) noexcept
+        : tree(a.tree()), at_(&a), ends_(ends) {
         tree.lock.lock();
     }
     locked_tree(const account_node& a, adopt_lock_t, std::size_t refunds, bool ends = true) noexcept

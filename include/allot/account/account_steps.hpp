@@ -119,8 +119,8 @@ class account_steps {
 
   private:
     bool may_sweep(const memory_request& asked) noexcept {
-        return takes_steps_below_ && most_cost_ != reclaimer::idle && follow_refuser(asked, true) &&
-               at_->tree().reclaimers.any_costly();
+        return takes_steps_below_ && most_cost_ != reclaimer::idle &&
+               waiting_request::level(by_, asked.why).tree().reclaimers.any_costly() && follow_refuser(asked, true);
     }
     // The calls of all that may help, in order, until one of them ends the shortage.
     struct pass {

@@ -66,8 +66,9 @@ class reclaimers {
     // behind it; no other begins.
     bool remove(reclaimer& r, sys::mutex& mutex) noexcept {
         return all_.remove(mutex, r, [&] {
-            if (list::is_listed(r) && r.cost_ != reclaimer::idle) costly_.fetch_sub(1, std::memory_order_relaxed);
+            const bool was_listed = list::is_listed(r);
             const bool done = all_.take_off_locked(r);
+            if (was_listed && r.cost_ != reclaimer::idle) costly_.fetch_sub(1, std::memory_order_relaxed);
             if (done) r.home_ = nullptr;
             return done;
         });

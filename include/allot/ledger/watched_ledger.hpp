@@ -19,7 +19,7 @@ template <class Ledger, class Counters> class watched_ledger : public Ledger {
         if (!charged) counters_.refused(bytes);
         return charged;
     }
-    void confirm(std::size_t bytes) noexcept {
+    ALLOT_ALWAYS_INLINE void confirm(std::size_t bytes) noexcept {
         Ledger::confirm(bytes);
         counters_.charged(bytes);
     }

@@ -69,16 +69,13 @@ class arena_pages {
     ALLOT_ALWAYS_INLINE std::size_t take(std::size_t pages, run_use use, page_budget& budget,
                                          memory_request& asked) noexcept {
         if (ALLOT_UNLIKELY(pages == 0)) return refuse(asked, charge_outcome::misused, 0), none;
-        return take_found(pages, use == run_use::grows, budget, asked, [&] {
-            run found{use == run_use::grows ? place_to_grow(pages)
-                      : pages == 1          ? bitmap_.find_one()
-                                            : bitmap_.find_run(pages),
-                      pages};
+        constexpr bool anywhere = true;
+        return take_found<anywhere>(pages, use == run_use::grows, budget, asked, [&]() ALLOT_ALWAYS_INLINE_LAMBDA {
+            const run found{use == run_use::grows ? place_to_grow(pages)
+                            : pages == 1          ? bitmap_.find_one()
+                                                  : bitmap_.find_run(pages),
+                            pages};
             budget.clean = clean_pages(found);
-            // Pages that are charged already go first; a run that grows is placed for that, unless memory is short.
-            const bool is_dear = budget.only_used || limit_.beyond(budget.clean) != 0;
-            if (budget.clean != 0 && limit_.kept() >= pages && (use == run_use::fixed || is_dear))
-                if (const std::size_t used = find_used(pages); used != none) found.first = used, budget.clean = 0;
             return found;
         });
     }
@@ -167,7 +164,7 @@ class arena_pages {
     idle_pages* idle() const noexcept { return idle_; }
 
     bool takes_clean_plain_pages() const noexcept {
-        return limit_.kept() == 0 && commits_ && system_.is_plain_at_low();
+        return limit_.keeps_none() && commits_ && system_.is_plain_at_low();
     }
     bool is_taken(std::size_t page) const noexcept { return bitmap_.is_taken(page); }
     page_state state_of(std::size_t page) const noexcept {
@@ -230,9 +227,11 @@ class arena_pages {
         return gap.first + free - room_for(pages, free);
     }
     // Those that are to be committed.
-    std::size_t clean_pages(const run& of) const noexcept {
+    ALLOT_ALWAYS_INLINE std::size_t clean_pages(const run& of) const noexcept {
         if (of.first == none || !commits_) return 0;
-        if (of.pages == 1) return !is_dirty(of.first);
+        return of.pages == 1 ? !is_dirty(of.first) : count_clean(of);
+    }
+    ALLOT_NOINLINE std::size_t count_clean(const run& of) const noexcept {
         std::size_t n = 0;
         page_bitmap::for_words(of.first, of.pages, [&](std::size_t w, std::uint64_t bits) {
             const std::uint64_t clean = bits & ~dirty_[w].load(std::memory_order_relaxed);
@@ -252,7 +251,8 @@ class arena_pages {
         return single != none || pages != 1 ? single : page_bitmap::find_run(pages, high, bitmap_.pages(), busy);
     }
     // Takes what find() finds under the lock, with `counted` of its pages in the limit; `budget.clean`: of all of them.
-    template <class Find>
+    // `Anywhere`: where its clean pages are too many, a run without them will do.
+    template <bool Anywhere = false, class Find>
     ALLOT_ALWAYS_INLINE std::size_t take_found(std::size_t counted, bool grows, page_budget& budget,
                                                memory_request& asked, Find find) noexcept {
         for (bool in_vain = false;;) {
@@ -264,10 +264,13 @@ class arena_pages {
                 if (ALLOT_UNLIKELY(!limit_.admits(counted)))
                     return refuse(asked, charge_outcome::over_limit, counted), none;
                 found = find();
+                beyond = limit_.beyond(budget.clean);
+                if (Anywhere && ALLOT_UNLIKELY(budget.clean != 0 && (budget.only_used || beyond != 0)))
+                    if (const std::size_t used = find_used(counted); used != none)
+                        found.first = used, budget.clean = beyond = 0;
                 if (ALLOT_UNLIKELY(budget.clean != 0 && system_.asks_by_unit(found.first + found.pages)))
                     whole = units_of(found, budget);
                 if (budget.clean > budget.most) return none;
-                beyond = limit_.beyond(budget.clean);
                 if (ALLOT_LIKELY(found.first != none && beyond == 0)) {
                     bitmap_.take(found.first, found.pages);
                     limit_.take(counted, budget.clean);
@@ -277,6 +280,9 @@ class arena_pages {
                            none;
                 }
             }
+            if (ALLOT_LIKELY(beyond == 0 && found.first != none && !whole.asks &&
+                             system_.are_usable(found.first, found.pages)))
+                return limit_.confirm(counted), found.first;
             if (beyond != 0 && trims_by_itself()) in_vain = trim_at_shortage(system_.bytes_of(beyond)) == 0;
             else if (found.first == none || beyond != 0) yield(); // pages that are being trimmed become free again
             else if (!commit_or_put_back(found, counted, budget.clean, grows, asked)) return none;

@@ -55,7 +55,8 @@ template <class Ledger> class charged_pages {
     // The same for pages that get(budget) takes; it returns false or null where they are refused, or cost more. Where
     // no page is idle, `first` of them are charged before; 0: what it gets depends on the budget.
     template <class Move, class Get>
-    auto charged(std::size_t pages, detail::memory_request& asked, Move& move, Get get, std::size_t first = 0) noexcept
+    ALLOT_ALWAYS_INLINE auto charged(std::size_t pages, detail::memory_request& asked, Move& move, Get get,
+                                     std::size_t first = 0) noexcept
         -> decltype(get(std::declval<detail::page_budget&>())) {
         [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
         arena_.trim_some();
@@ -145,12 +146,25 @@ template <class Ledger> class charged_pages {
         if (got) charge.confirm();
         return got;
     }
-    // Where no page is idle, the first ones are charged before. Else it tries what needs no charge; then charges the
-    // clean pages of the run. Where that is refused, a run without them will do, wherever it lies; else idle pages
-    // return to the system for it, as where the system has no memory. A charge for pages that others have committed
-    // meanwhile is for the next take.
+    // Where no page is idle, a new run is charged first, as where pages are charged while they are taken.
     template <class Move, class Get>
-    auto commit(std::size_t first, detail::memory_request& asked, Move& move, Get get) noexcept
+    ALLOT_ALWAYS_INLINE auto commit(std::size_t first, detail::memory_request& asked, Move& move, Get get) noexcept
+        -> decltype(get(std::declval<detail::page_budget&>())) {
+        if (ALLOT_LIKELY(first != 0 && arena_.takes_clean_plain_pages() &&
+                         ahead_.load(std::memory_order_relaxed) == 0)) {
+            detail::pending_charge<Ledger> charge{ledger_};
+            if (!charge.hold(bytes_of(first), asked)) return {};
+            detail::page_budget budget{.most = first};
+            if (const auto got = in_move(move, get, budget); ALLOT_LIKELY(got))
+                return charge.confirm(), keep(first - budget.clean), got;
+        }
+        return commit_by_need(asked, move, get);
+    }
+    // Tries first what needs no charge; then charges the clean pages of the run. Where that is refused, a run without
+    // them will do, wherever it lies; else idle pages return to the system for it, as where the system has no memory.
+    // A charge for pages that others have committed meanwhile is for the next take.
+    template <class Move, class Get>
+    ALLOT_NOINLINE auto commit_by_need(detail::memory_request& asked, Move& move, Get get) noexcept
         -> decltype(get(std::declval<detail::page_budget&>())) {
         // A limit that was lowered holds for idle pages, too.
         if (ALLOT_UNLIKELY(ledger_.is_exceeded())) asked.returned += arena_.trim_for(SIZE_MAX);
@@ -162,7 +176,6 @@ template <class Ledger> class charged_pages {
             if (!charge.hold(bytes_of(n - ahead), asked)) return false;
             return budget.most = n, true;
         };
-        if (first != 0 && ahead == 0 && arena_.takes_clean_plain_pages() && !hold(first)) return {};
         for (;;) {
             budget.wanted = 0;
             auto got = in_move(move, get, budget);

@@ -70,6 +70,7 @@ class page_limit {
     std::size_t most() const noexcept { return most_; }
     std::size_t taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
     std::size_t committed() const noexcept { return committed_.load(std::memory_order_relaxed); }
+    bool keeps_none() const noexcept { return committed() <= taken(); }
     // Free, and committed.
     std::size_t kept() const noexcept {
         const std::size_t all = committed();

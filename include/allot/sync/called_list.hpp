@@ -133,9 +133,10 @@ template <class Node, called_hook<Node> Node::* Place> class called_list {
 
     template <class Before = by_addition> void add_locked(Node& node, Before before = {}) noexcept {
         if (is_listed(node)) return;
-        Node* at = first() != nullptr ? hook(*first()).prev : nullptr; // the last one that stays in front of it
-        while (at != nullptr && before(node, *at)) at = at != first() ? hook(*at).prev : nullptr;
-        link(node, at);
+        Node* const head = first();
+        Node* at = head != nullptr ? hook(*head).prev : nullptr; // the last one that stays in front of it
+        while (at != nullptr && before(node, *at)) at = at != head ? hook(*at).prev : nullptr;
+        link(node, at, head);
     }
     // As take_off(). Whether no call of it runs.
     bool take_off_locked(Node& node) noexcept {
@@ -170,9 +171,8 @@ template <class Node, called_hook<Node> Node::* Place> class called_list {
     }
 
     // Behind `at`; null: in front of all.
-    void link(Node& node, Node* at) noexcept {
+    void link(Node& node, Node* at, Node* head) noexcept { // `head`: the first one, before it
         called_hook<Node>& h = hook(node);
-        Node* const head = first();
         h.number = count_change();
         h.next = at != nullptr ? hook(*at).next : head;
         h.prev = at != nullptr ? at : head != nullptr ? hook(*head).prev : &node;
@@ -185,9 +185,11 @@ template <class Node, called_hook<Node> Node::* Place> class called_list {
         called_hook<Node>& h = hook(node);
         for (position* w = walks_; w != nullptr; w = w->next)
             if (w->following == &node) w->following = h.next;
-        if (first() == &node) set_first(h.next);
-        else hook(*h.prev).next = h.next;
-        if (Node* const behind = h.next != nullptr ? h.next : first(); behind != nullptr) hook(*behind).prev = h.prev;
+        Node *const head = first(), *const next = h.next;
+        if (head == &node) set_first(next);
+        else hook(*h.prev).next = next;
+        if (Node* const behind = next != nullptr || head == &node ? next : head; behind != nullptr)
+            hook(*behind).prev = h.prev;
         h.number = 0;
     }
     template <class Before> static bool is_past(const position& w, const Node& node, Before before) noexcept {
