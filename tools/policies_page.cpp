@@ -8,6 +8,7 @@
 #include <allot/fit/best.hpp>
 #include <allot/fit/buddy.hpp>
 #include <allot/fit/runs.hpp>
+#include <allot/ledger/pool.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/oom/state_machine.hpp>
 #include <allot/page/arena.hpp>
@@ -95,6 +96,7 @@ void answers(category::ledger) {
     answer<ledger::none>("none");
     answer<ledger::counter>("counter");
     answer<ledger::tree>("tree");
+    answer<ledger::pool>("pool");
 }
 void answers(category::spill) {
     answer<spill::none>("none");

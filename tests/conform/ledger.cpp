@@ -2,6 +2,7 @@
 #include <support/catch.hpp>
 
 #include <allot/ledger/page_ledger.hpp>
+#include <allot/ledger/pool.hpp>
 #include <allot/ledger/tree.hpp>
 
 #include <atomic>
@@ -14,7 +15,7 @@
 
 namespace {
 
-using answers = std::tuple<allot::ledger::counter, allot::ledger::none, allot::ledger::tree>;
+using answers = std::tuple<allot::ledger::counter, allot::ledger::none, allot::ledger::tree, allot::ledger::pool>;
 
 struct charge {
     std::size_t bytes;

@@ -3,9 +3,11 @@
 // below the limit and 16 MiB. Rows and blocks are written whole, and keep the test's own lists.
 #include <support/catch.hpp>
 
+#include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/row_manager.hpp>
+#include <allot/use/drill.hpp>
 
 #include <array>
 #include <cstdint>
@@ -31,6 +33,8 @@ struct in_tree_runs : allot::policies<allot::ledger::tree, allot::oom::null, all
 struct in_tree_huge
     : allot::policies<allot::ledger::tree, allot::oom::null, allot::page::huge_pages<>, allot::retain::on_pressure> {};
 struct kept : allot::policies<allot::ledger::tree, allot::oom::null, allot::retain::never> {};
+struct of_arena : allot::policies<allot::ledger::tree, allot::oom::null, allot::page::of<allot::arena<>>> {};
+struct of_arena_runs : allot::policies<allot::page::of<allot::arena<>>, allot::fit::runs, allot::oom::null> {};
 struct counted : allot::policies<allot::oom::null> {};
 
 // Allocates nothing.
@@ -218,6 +222,46 @@ TEST_CASE("free pages that are kept count in the limit", "[process][resident]") 
         }
     });
     CHECK(grown <= 64_MiB + 16_MiB);
+}
+
+// Rows and buffers of 64 threads, which take from each other, at the limit.
+template <class Rows, class Pool> void rows_and_buffers(account& engine, Rows& rows, Pool& pool, std::size_t most) {
+    const allot::buffer_memory memory{pool};
+    std::vector<std::thread> all;
+    for (unsigned t = 0; t != 64; ++t)
+        all.emplace_back([&, t] {
+            std::mt19937 random{t};
+            account mine{engine, name{"mine"}, allot::credit_step{}};
+            for (unsigned round = 0; round != 3; ++round) {
+                std::vector<allot::buffer> held;
+                for (std::size_t bytes = 0, n = 0; bytes < most / 64; bytes += n) {
+                    n = 64 + random() % (std::size_t{64} << random() % 14);
+                    allot::buffer b = memory.try_allocate(mine, n);
+                    if (b) std::memset(b.data(), 1, n), held.push_back(std::move(b));
+                    if (!b && !held.empty()) held.pop_back();
+                }
+                held.clear();
+                mixed(rows, t + round, most / 64, 2000);
+            }
+        });
+    for (auto& t : all) t.join();
+    if (engine.stats().beyond != 0 || !engine.verify()) std::_Exit(3);
+}
+
+TEST_CASE("a limit bounds the resident memory of a pool of buffers, and of rows beside it", "[process][resident]") {
+    CHECK(growth([] {
+              account engine{name{"engine"}, limit{64_MiB}};
+              allot::chunk_arena<allot::use::drill> pool{engine, allot::chunk_bytes{2_MiB}};
+              allot::row_manager<in_tree> rows{engine};
+              rows_and_buffers(engine, rows, pool, 64_MiB);
+          }) <= 64_MiB + 16_MiB);
+    CHECK(growth([] { // an arena that both share: its limit counts free pages
+              account engine{name{"engine"}, limit{64_MiB}};
+              allot::arena<> pages{limit{64_MiB}};
+              allot::chunk_arena<of_arena_runs> pool{pages, limit{64_MiB}};
+              allot::row_manager<of_arena> rows{pages, engine};
+              rows_and_buffers(engine, rows, pool, 64_MiB);
+          }) <= 64_MiB + 16_MiB);
 }
 
 TEST_CASE("a limit bounds resident memory: larger limits", "[.][long]") {

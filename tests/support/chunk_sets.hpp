@@ -3,6 +3,7 @@
 
 #include <allot/chunk_arena.hpp>
 #include <allot/device/simulated.hpp>
+#include <allot/ledger/pool.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/page/on_device.hpp>
 

@@ -4,6 +4,7 @@
 
 #include <allot/device/simulated.hpp>
 #include <allot/device_rows.hpp>
+#include <allot/ledger/pool.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/row_manager.hpp>
 

@@ -81,8 +81,10 @@ inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mo
         return account_node::status_of(found, bytes);
     }
 }
-ALLOT_COLD inline charge_status charge_refused(account_node& a, std::size_t bytes, const charge_status& why,
-                                               const charge_wait& most) noexcept {
+// `again`: an attempt.
+template <class Attempt>
+ALLOT_COLD charge_status charge_refused(account_node& a, std::size_t bytes, const charge_status& why,
+                                        const charge_wait& most, Attempt again) noexcept {
     const bool at_limit = why.outcome == charge_outcome::over_limit;
     if (most.elsewhere && why.outcome == charge_outcome::held_back) return why;
     if (most.wait == nullptr && !most.judged &&
@@ -93,8 +95,19 @@ ALLOT_COLD inline charge_status charge_refused(account_node& a, std::size_t byte
     memory_request asked{bytes};
     asked.why = why;
     if (!most.elsewhere) asked.wait = most.wait, asked.judged = most.judged;
-    charge_again(a, asked, [&] { return (asked.why = charge_locked(a, bytes, charge_mode::checked, most)).charged(); });
+    charge_again(a, asked, [&] { return (asked.why = again()).charged(); });
     return asked.why;
+}
+ALLOT_COLD inline charge_status charge_refused(account_node& a, std::size_t bytes, const charge_status& why,
+                                               const charge_wait& most) noexcept {
+    return charge_refused(a, bytes, why, most, [&] { return charge_locked(a, bytes, charge_mode::checked, most); });
+}
+// Whether an injector has the charge fail: its status.
+inline charge_status injected(account_node& a, std::size_t bytes, charge_mode how) noexcept {
+    if (how == charge_mode::forced || !a.tree().has_injectors() || !a.tree().judged.by->injects(a.face, bytes))
+        return {};
+    const account_node& root = a.root();
+    return root.status(charge_outcome::injected, bytes, used(root), root.totals().limit());
 }
 ALLOT_ALWAYS_INLINE charge_status charge_or_climb(account_node& a, std::size_t bytes, charge_mode how,
                                                   const charge_wait& most) noexcept {
@@ -106,11 +119,8 @@ ALLOT_ALWAYS_INLINE charge_status charge_or_climb(account_node& a, std::size_t b
 // With listeners or injectors.
 ALLOT_NOINLINE inline charge_status charge_watched(account_node& a, std::size_t bytes, charge_mode how,
                                                    const charge_wait& most) noexcept {
-    if (how != charge_mode::forced && a.tree().has_injectors() && a.tree().judged.by->injects(a.face, bytes)) {
-        const account_node& root = a.root();
-        const charge_status s = root.status(charge_outcome::injected, bytes, used(root), root.totals().limit());
+    if (const charge_status s = injected(a, bytes, how); !s)
         return how == charge_mode::checked ? charge_refused(a, bytes, s, most) : s;
-    }
     const charge_status s = charge_or_climb(a, bytes, how, most);
     notify(a, [&](account_listener& l) { s.charged() ? l.after(a.face, bytes, s) : l.refused(a.face, s); });
     return s;

@@ -1,6 +1,10 @@
-// Moves a charge from one account to another.
+// Moves a charge from one account to another; and charges for memory that another account of the tree is charged for.
 //
-// Cost: one hold of the tree's lock. Threads: any.
+//   move           a transfer, as the user asks for it
+//   charge_from    a pool lends a block: `to` is charged, as by try_charge(), and `from` is not, from then on. Levels
+//                  above both count the bytes once at any moment, so they are not asked for room
+//   return_to      the block is back
+// Cost: one hold of the tree's lock; within the credits of both a compare-and-swap each. Threads: any.
 #pragma once
 
 #include <allot/account/account_charge.hpp>
@@ -21,7 +25,16 @@ inline bool stays_below_closed(const account_node& from, const account_node& to)
     return to.life.is_open() &&
            (from.life.closed_by() == &closed || (!closed.life.is_closed() && from.is_below(closed)));
 }
-inline charge_status move_locked(account_node& from, account_node& to, std::size_t bytes, charge_mode how) noexcept {
+// Credit for the next moves to the account, if all levels have room for it. Requires the lock.
+inline void grant_credit(account_node& a, std::size_t bytes) noexcept {
+    const credit_word w = a.credit().word();
+    if (w.covers(bytes) || !a.may_take_credit()) return;
+    const std::size_t steps = a.credit().growth_to_whole_steps(bytes, w.credit());
+    if (tree_node::check_levels(&a, steps).fitted()) static_cast<void>(a.grant(w, steps, 0, false, true));
+}
+// `lends`: for a charge_from() or return_to(). `most`: how far a request goes that may go behind one that is due.
+inline charge_status move_locked(account_node& from, account_node& to, std::size_t bytes, charge_mode how, bool lends,
+                                 const charge_wait& most) noexcept {
     locked_tree scope(from);
     charge_request request{scope.tree, how};
     for (;;) {
@@ -37,19 +50,22 @@ inline charge_status move_locked(account_node& from, account_node& to, std::size
                 found = above, end = nullptr;
         if (request.retry(found, end)) continue;
         if (!found.charged()) return account_node::status_of(found, bytes);
+        if (ALLOT_UNLIKELY(scope.tree.has_waiters()) && lends && how != charge_mode::forced)
+            if (const waiter* const due = goes_behind(to, bytes, most)) return status_behind(*due, bytes);
         const auto by = static_cast<std::ptrdiff_t>(bytes);
         const tree_node::change less = from.move_own(-by, top), more = to.move_own(by, top);
         tree_node::climb(&top, {less.all + more.all, less.confirmed + more.confirmed});
         scope.look_from(from);
         if (!found.fitted()) charged_beyond(to, found);
+        if (lends) grant_credit(to, bytes);
         end_if_drained(from);
         return account_node::status_of(found, bytes);
     }
 }
-inline charge_status move_and_notify(account_node& from, account_node& to, std::size_t bytes,
-                                     charge_mode how) noexcept {
+inline charge_status move_and_notify(account_node& from, account_node& to, std::size_t bytes, charge_mode how,
+                                     bool lends, const charge_wait& most) noexcept {
     static_cast<void>(to.life.enter_refund()); // close() of it waits for the calls
-    const charge_status s = move_locked(from, to, bytes, how);
+    const charge_status s = move_locked(from, to, bytes, how, lends, most);
     if (s.charged()) {
         const auto tell = [&](account_listener& l) { l.transferred(from.face, to.face, bytes, s); };
         notify(from, tell, &to, &to);
@@ -59,7 +75,8 @@ inline charge_status move_and_notify(account_node& from, account_node& to, std::
     return s;
 }
 // Charges `to` instead of `from`, or changes nothing.
-inline charge_status move(account_node& from, account_node& to, std::size_t bytes, charge_mode how) noexcept {
+inline charge_status move(account_node& from, account_node& to, std::size_t bytes, charge_mode how, bool lends = false,
+                          const charge_wait& most = never_waits) noexcept {
     if (&from.tree() != &to.tree()) {
         report_misuse({.kind = misuse::other_tree, .heap = to.name()});
         return to.status(charge_outcome::misused, bytes, used(to), to.totals().limit());
@@ -67,9 +84,10 @@ inline charge_status move(account_node& from, account_node& to, std::size_t byte
     if (&from == &to || bytes == 0) return {};
     const bool notified = from.tree().observers.are_watching();
     if (ALLOT_LIKELY(!notified && from.log() == nullptr && to.log() == nullptr))
-        return move_locked(from, to, bytes, how);
+        return move_locked(from, to, bytes, how, lends, most);
     count(from, open_counts::users, 1); // keeps `from` until listeners and logs are done with it
-    const charge_status s = notified ? move_and_notify(from, to, bytes, how) : move_locked(from, to, bytes, how);
+    const charge_status s =
+        notified ? move_and_notify(from, to, bytes, how, lends, most) : move_locked(from, to, bytes, how, lends, most);
     log_event(from, "transfer to another", bytes);
     log_event(to, "transfer from another", bytes);
     count(from, open_counts::users, -1);
@@ -82,6 +100,42 @@ inline charge_status move_or_climb(account_node& from, account_node& to, std::si
     asked.why = s;
     charge_again(to, asked, [&] { return (asked.why = move(from, to, bytes, charge_mode::checked)).charged(); });
     return asked.why;
+}
+
+// ---- lending -----------------------------------------------------------------------------------------------------
+
+ALLOT_NOINLINE inline charge_status lend(account_node& from, account_node& to, std::size_t bytes,
+                                         const charge_wait& most) noexcept {
+    const auto once = [&] { return move(from, to, bytes, charge_mode::checked, true, most); };
+    charge_status s = injected(to, bytes, charge_mode::checked);
+    if (s.charged()) s = once();
+    return ALLOT_LIKELY(s.charged()) ? s : charge_refused(to, bytes, s, most, once);
+}
+// Whether the levels that only `to` is below have room. Changes nothing.
+inline charge_status try_levels_below(account_node& from, account_node& to, std::size_t bytes) noexcept {
+    const locked_tree scope(to);
+    charge_request request{scope.tree, charge_mode::checked};
+    const tree_node* const top = &from.common_ancestor(to);
+    const std::size_t unused = to.credit().unused(), more = bytes > unused ? bytes - unused : 0;
+    for (;;) {
+        tree_node::limit_check found = tree_node::check_levels(&to, more, top);
+        if (!request.retry(found, top)) return account_node::status_of(found, bytes);
+    }
+}
+// Requires: `from` is charged for the bytes, and is of the same tree.
+ALLOT_ALWAYS_INLINE charge_status charge_from(account_node& from, account_node& to, std::size_t bytes,
+                                              const charge_wait& most) noexcept {
+    if (ALLOT_UNLIKELY(!to.credit().take(bytes))) return lend(from, to, bytes, most);
+    if (ALLOT_UNLIKELY(!from.credit().give(bytes))) refund_slow(from, bytes, [] {});
+    return {};
+}
+ALLOT_NOINLINE inline void take_back(account_node& to, account_node& from, std::size_t bytes) noexcept {
+    if (ALLOT_UNLIKELY(!move(from, to, bytes, charge_mode::forced, true).charged())) // `from` has ended, and its charge
+        static_cast<void>(charge_slow(to, bytes, charge_mode::forced));
+}
+ALLOT_ALWAYS_INLINE void return_to(account_node& to, account_node& from, std::size_t bytes) noexcept {
+    if (ALLOT_UNLIKELY(!to.credit().take(bytes))) return take_back(to, from, bytes);
+    if (ALLOT_UNLIKELY(!from.credit().give(bytes))) refund_slow(from, bytes, [] {});
 }
 
 } // namespace detail

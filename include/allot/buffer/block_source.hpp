@@ -7,11 +7,14 @@
 //     capacity(p)             bytes that a block may use
 //     capacity_for(bytes)     bytes that a block for a request will have
 //     host_access             a constant; false if the host must not touch the memory
+//     lender_to(account)      the account that is charged for its blocks, from which that account takes them over; or
+//                             null (ledger/pool.hpp)
 // Cost: two words; two indirect calls per block. Threads: those of the source.
 // Source: Arrow Java's AllocationManager.Factory, 2019.
 #pragma once
 
 #include <allot/account/account_status.hpp>
+#include <allot/account/forward.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
@@ -93,6 +96,10 @@ class block_source {
         return m;
     }
     void give(memory_block block) const noexcept { calls_->give(memory_, block); }
+    // Null: blocks are charged to the account alone.
+    ALLOT_ALWAYS_INLINE account* lender_to(const account& by) const noexcept {
+        return ALLOT_LIKELY(calls_->lender_to == nullptr) ? nullptr : calls_->lender_to(memory_, by);
+    }
 
   private:
     struct calls {
@@ -100,6 +107,7 @@ class block_source {
         memory_block (*take_slow)(void*, std::size_t, charge_status&) noexcept;
         void (*give)(void*, memory_block) noexcept;
         std::size_t (*capacity_for)(void*, std::size_t) noexcept;
+        account* (*lender_to)(void*, const account&) noexcept;
         bool host_access;
     };
     block_source(void* memory, const calls* with) noexcept : memory_(memory), calls_(with) {}
@@ -149,6 +157,11 @@ class block_source {
         else if constexpr (allocates_rows<M>) return requires(M& m, void* p) { m.finalize(p); };
         else return true;
     }
+    template <class M> static constexpr auto lender_of() noexcept -> account* (*)(void*, const account&) noexcept {
+        if constexpr (requires(M& m, const account& by) { m.lender_to(by); })
+            return [](void* m, const account& by) noexcept { return as<M>(m).lender_to(by); };
+        else return nullptr;
+    }
     template <class M>
     static constexpr calls calls_of{
         [](void* m, std::size_t n) noexcept { return cached(as<M>(m), n); },
@@ -159,6 +172,7 @@ class block_source {
             if constexpr (requires { as<M>(m).capacity_for(n); }) has = as<M>(m).capacity_for(n);
             return has > n ? has : n;
         },
+        lender_of<M>(),
         host_access_of<M>(),
     };
 

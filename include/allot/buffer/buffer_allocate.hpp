@@ -5,6 +5,7 @@
 #pragma once
 
 #include <allot/account/account.hpp>
+#include <allot/account/account_transfer.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/buffer/block_source.hpp>
 #include <allot/buffer/buffer_block.hpp>
@@ -77,8 +78,13 @@ ALLOT_COLD inline void undo_take(const block_source& from, memory_block m, const
 }
 // Asks the account whether it may be charged a block of that size. Called before a large block is taken, so that a
 // request beyond its limits takes no memory from others. Calls listeners and reclaimers, which may free memory.
-inline charge_status try_limits(const block_source& from, account& by, std::size_t bytes) noexcept {
+inline charge_status try_limits(const block_source& from, account* lender, account& by, std::size_t bytes) noexcept {
     const std::size_t least = bytes <= static_cast<std::size_t>(PTRDIFF_MAX) ? from.capacity_for(bytes) : bytes;
+    if (lender != nullptr) {
+        const auto once = [&] { return try_levels_below(lender->node(), by.node(), least); };
+        const charge_status s = once();
+        return s.charged() ? s : charge_refused(by.node(), least, s, never_waits, once);
+    }
     if (by.fits(least)) return {};
     memory_request asked{least};
     const auto again = [&] { return (asked.why = by.try_hold(least)).charged(); };
@@ -96,21 +102,27 @@ ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account& by, std
     };
     report_status({});
     if (bytes == 0) return {};
+    account* const lender = from.lender_to(by);
     if (bytes >= large &&
         !by.has_credit(bytes < SIZE_MAX / 2 ? 2 * bytes : SIZE_MAX)) // a block is rarely more than twice the request
-        if (const charge_status s = try_limits(from, by, bytes); !s) return report_status(s), raw_view{};
+        if (const charge_status s = try_limits(from, lender, by, bytes); !s) return report_status(s), raw_view{};
     memory_block m = from.take_cached(bytes);
     if (ALLOT_UNLIKELY(m.address == nullptr)) {
         charge_status none;
         m = take_or_reclaim(from, by, bytes, none);
         if (m.address == nullptr) return report_status(none), raw_view{};
     }
-    const charge_status s = try_charge(by.node(), m.bytes, most);
+    const charge_status s = ALLOT_LIKELY(lender == nullptr) ? try_charge(by.node(), m.bytes, most)
+                                                            : charge_from(lender->node(), by.node(), m.bytes, most);
     if (ALLOT_UNLIKELY(!s.fitted())) report_status(s);
     if (s) {
         const raw_view v = view_of(m, bytes, by, from, false, from.host_access());
-        if (ALLOT_LIKELY(v.ledger != nullptr)) return v;
-        by.refund(m.bytes);
+        if (ALLOT_LIKELY(v.ledger != nullptr)) {
+            if (lender != nullptr) v.ledger->block->is_lent = true;
+            return v;
+        }
+        if (lender != nullptr) return_to(lender->node(), by.node(), m.bytes);
+        else by.refund(m.bytes);
         report_status(no_memory(bytes));
     }
     return undo_take(from, m, s), raw_view{};

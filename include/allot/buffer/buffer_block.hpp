@@ -21,6 +21,7 @@
 #pragma once
 
 #include <allot/account/account.hpp>
+#include <allot/account/account_transfer.hpp>
 #include <allot/buffer/block_source.hpp>
 #include <allot/buffer/buffer_records.hpp>
 #include <allot/config.hpp>
@@ -88,6 +89,7 @@ struct buffer_block {
     basic_spin_lock<lock_rank::block> lock;
     bool is_foreign;
     bool host_access;
+    bool is_lent = false;    // its charge was taken over from its source's account, and returns there
     bool was_shared = false; // had a second ledger; set once, by an owner of a view of the first
     buffer_ledger first;
 
@@ -188,14 +190,20 @@ constexpr charge_status no_memory(std::size_t bytes) noexcept {
     return {.outcome = charge_outcome::no_memory, .requested = bytes};
 }
 
+// A source that lent the block is charged again before it has it: it may refund it at once.
+ALLOT_NOINLINE inline void end_lent_block(const block_source& from, const memory_block& m, account& charged) noexcept {
+    return_to(from.lender_to(charged)->node(), charged.node(), m.bytes);
+    from.give(m);
+}
 // Frees the block, then refunds the charged account.
 ALLOT_ALWAYS_INLINE void end_block(buffer_block& b) noexcept {
     account& charged = *b.charged;
     const memory_block m = b.memory;
     b.note("end", charged);
     const buffer_source from = b.source;
-    const bool foreign = b.is_foreign;
+    const bool foreign = b.is_foreign, lent = b.is_lent;
     buffer_records::give(&b);
+    if (ALLOT_UNLIKELY(lent)) return end_lent_block(from.memory, m, charged);
     if (ALLOT_UNLIKELY(foreign)) from.foreign.release(from.foreign.context, m.address, m.bytes);
     else from.memory.give(m);
     charged.refund(m.bytes);

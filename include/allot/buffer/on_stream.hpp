@@ -8,6 +8,7 @@
 // Invariant: the host never accesses a block. Cost: two words. Threads: those of the allocator.
 #pragma once
 
+#include <allot/account/forward.hpp>
 #include <allot/buffer/block_source.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
@@ -38,6 +39,12 @@ template <class Device> class on_stream {
         return block(device_->try_allocate(bytes, align, stream_, why), bytes);
     }
     void deallocate(void* p) noexcept { device_->deallocate(p, stream_); }
+
+    account* lender_to(const account& by) const noexcept
+        requires requires(const Device& d) { d.lender_to(by); }
+    {
+        return device_->lender_to(by);
+    }
 
     stream_type stream() const noexcept { return stream_; }
 

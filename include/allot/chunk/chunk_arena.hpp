@@ -269,6 +269,12 @@ template <class Set> class chunk_arena {
     {
         return ledger_.account();
     }
+    // For buffers: the account from which those of `by` take blocks over; null: it is in another tree.
+    allot::account* lender_to(const allot::account& by) const noexcept
+        requires(policies::lends)
+    {
+        return ledger_.lender_to(by);
+    }
     const char* name() const noexcept { return name_; }
     page_arena& arena() const noexcept { return arena_.get(); }
     std::size_t chunk_bytes() const noexcept { return core_.heap().chunk_bytes(); }
@@ -309,7 +315,8 @@ template <class Set> class chunk_arena {
             return of.core_.heap().reclaim_for_arena() << of.arena().page_shift();
         }
         std::size_t charged() const noexcept {
-            if constexpr (policies::charges) return of.ledger_.used();
+            if constexpr (policies::in_tree) return of.account().used();
+            else if constexpr (policies::charges) return of.ledger_.used();
             else return held();
         }
         chunk_arena& of;

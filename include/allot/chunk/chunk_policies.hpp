@@ -43,6 +43,7 @@ template <class Set> struct chunk_policies {
     static constexpr bool per_thread = answer<category::heap>::by_thread;
     static constexpr bool charges = answer<category::ledger>::charges;
     static constexpr bool in_tree = requires(ledger& l) { l.account(); };
+    static constexpr bool lends = requires(ledger& l, const account& by) { l.lender_to(by); };
     static constexpr bool asks = answer<category::spill>::asks;          // reclaimers, before a request fails
     static constexpr bool waits = waits_in_tasks<answer<category::oom>>; // as the arbiter decides
     static constexpr bool shares_arena = requires { typename answer<category::page>::arena_type; };

@@ -316,6 +316,12 @@ template <class Set> class device_allocator {
     {
         return ledger_.account();
     }
+    // For buffers: the account from which those of `by` take blocks over; null: it is in another tree.
+    allot::account* lender_to(const allot::account& by) const noexcept
+        requires(policies::lends)
+    {
+        return ledger_.lender_to(by);
+    }
     /// The error of the last device call that failed.
     device::error last_error() const noexcept { return diagnostics_.last_error(); }
     const char* name() const noexcept { return diagnostics_.name(); }

@@ -76,6 +76,8 @@ class tree_ledger {
                 Values&... given) noexcept(!allot::given<allot::reservation, Values&...>)
         : account_(detail::account_for(limit, name, given...)) {}
     explicit tree_ledger(std::size_t limit = SIZE_MAX) noexcept : account_(detail::account_for(limit, "")) {}
+    // make() returns the account.
+    template <class Make> tree_ledger(std::in_place_t, Make make) noexcept : account_(make()) {}
     // The object has reported what is left at its end.
     ~tree_ledger() {
         leave();

@@ -307,6 +307,12 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     {
         return core_.ledger().account();
     }
+    // For buffers: the account from which those of `by` take blocks over; null: it is in another tree.
+    allot::account* lender_to(const allot::account& by) const noexcept
+        requires(policies::lends)
+    {
+        return core_.ledger().lender_to(by);
+    }
     const char* name() const noexcept { return core_.name(); }
     /// Returns: the arena that the pages come from, private or shared.
     page_arena& arena() const noexcept { return core_.arena(); }

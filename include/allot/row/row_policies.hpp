@@ -51,6 +51,7 @@ template <class Set> struct row_policies {
     static constexpr bool counts = rows::counting::counts;
     static constexpr bool charges = answer<category::ledger>::charges;
     static constexpr bool in_tree = requires(ledger& l) { l.account(); };
+    static constexpr bool lends = requires(ledger& l, const account& by) { l.lender_to(by); };
     static constexpr bool asks = answer<category::spill>::asks; // reclaimers, before a request fails
     static constexpr bool waits = waits_in_tasks<oom>;          // as the arbiter decides
     // A heap of one size has rows of one type; the page header has the type.

@@ -9,8 +9,13 @@ BUGS = {
         law=5),
     "buffer_charged_by_what_was_asked": bug(
         "unit/buffer/buffers.cpp",
-        "const charge_status s = try_charge(by.node(), m.bytes, most);",
-        "const charge_status s = try_charge(by.node(), bytes, most);",
+        "lender == nullptr) ? try_charge(by.node(), m.bytes, most)",
+        "lender == nullptr) ? try_charge(by.node(), bytes, most)",
+        law=1),
+    "lent_block_leaves_the_tree": bug(
+        "unit/buffer/drill.cpp",
+        "return_to(from.lender_to(charged)->node(), charged.node(), m.bytes);",
+        "charged.refund(m.bytes);",
         law=1),
     "buffer_memory_kept_by_a_refused_request": bug(
         "unit/buffer/buffers.cpp",

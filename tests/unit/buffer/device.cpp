@@ -5,6 +5,7 @@
 
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
+#include <allot/ledger/pool.hpp>
 #include <allot/page/on_device.hpp>
 
 using allot::account;
@@ -48,6 +49,31 @@ TEST_CASE("buffers over a device allocator, at a stream", "[buffer]") {
     }
     CHECK(query.used() == 0);
     CHECK(gpu.stats().live == 0);
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("tasks share a pool of device memory: each account is charged for its blocks, the pool for the rest",
+          "[buffer]") {
+    struct shared_pool : allot::policies<on_simulated, allot::order::stream, allot::ledger::pool, allot::oom::null> {};
+    allocator_machine m;
+    account engine{name{"engine"}, limit{64_MiB}}, first{engine, name{"first"}}, second{engine, name{"second"}};
+    allot::device_allocator<shared_pool> gpu{m.api, unheard, engine};
+    allot::on_stream at{gpu, m.a};
+    const buffer_memory memory{at};
+    {
+        const buffer small = memory.allocate(first, 1000), large = memory.allocate(second, 3'000'000);
+        CHECK(first.used() == 1024);
+        CHECK(second.used() == large.block_bytes());
+        CHECK(gpu.account().used() == gpu.used() - first.used() - second.used());
+        CHECK(engine.used() == gpu.used()); // whole segments, once
+        std::vector<buffer> rest;
+        while (buffer b = memory.try_allocate(first, 1_MiB)) rest.push_back(std::move(b));
+        CHECK(rest.size() > 55);
+        CHECK(engine.used() <= 64_MiB);
+    }
+    CHECK(first.used() + second.used() == 0);
+    CHECK(gpu.account().used() == gpu.used());
+    CHECK(engine.verify());
     CHECK(m.sim.hazards() == 0);
 }
 

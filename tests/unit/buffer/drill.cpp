@@ -3,6 +3,8 @@
 
 #include <allot/buffers.hpp>
 #include <allot/core/describe.hpp>
+#include <allot/ledger/tree.hpp>
+#include <allot/row_manager.hpp>
 #include <allot/use/drill.hpp>
 
 #include <algorithm>
@@ -76,14 +78,15 @@ refusals fill(std::size_t pool_limit, std::size_t account_limit, std::size_t sma
 }
 } // namespace
 
-TEST_CASE("use::drill cuts chunks of 16 MiB in halves, caches by thread, and is in no tree", "[buffer][drill]") {
+TEST_CASE("use::drill cuts chunks of 16 MiB in halves, caches by thread, and charges each page once",
+          "[buffer][drill]") {
     STATIC_REQUIRE(says<allot::category::fit, allot::fit::buddy>);
     STATIC_REQUIRE(says<allot::category::heap, allot::heap::per_thread>);
-    STATIC_REQUIRE(says<allot::category::ledger, allot::ledger::counter>);
+    STATIC_REQUIRE(says<allot::category::ledger, allot::ledger::pool>);
     STATIC_REQUIRE_FALSE(
         allot::well_formed<drill, allot::product::row_manager>); // fit is a question that rows do not ask
     const std::string text(allot::describe<drill, allot::product::chunk_arena>().text());
-    for (const char* line : {"chunk_arena of allot::use::drill", "fit::buddy", "heap::per_thread", "ledger::counter"})
+    for (const char* line : {"chunk_arena of allot::use::drill", "fit::buddy", "heap::per_thread", "ledger::pool"})
         CHECK(text.find(line) != std::string::npos);
 
     allot::chunk_arena<drill> pool{limit{64_MiB}, drill::chunk};
@@ -122,6 +125,76 @@ TEST_CASE("buffers of use::drill charge their accounts once, by the block", "[bu
     CHECK(query.verify());
     pool.trim();
     CHECK(pool.used() == 0);
+}
+
+TEST_CASE("a pool below the account of its buffers: each byte is charged once, and the whole limit can be used",
+          "[buffer][drill]") {
+    account engine{name{"engine"}, limit{64_MiB}};
+    allot::chunk_arena<drill> pool{engine, allot::chunk_bytes{4_MiB}};
+    const allot::buffer_memory memory{pool};
+    account scan{engine, name{"scan"}, allot::credit_step{}}, sort{engine, name{"sort"}};
+    account& idle = pool.account();
+    for (const std::size_t bytes : {1_MiB, std::size_t{10'000}, 60_MiB, 1_MiB}) {
+        INFO("buffers of " << bytes);
+        std::vector<buffer> held;
+        for (unsigned i = 0;; ++i) {
+            buffer b = memory.try_allocate(i % 2 == 0 ? scan : sort, bytes);
+            if (!b) break;
+            CHECK(b.block_bytes() <= pool.used());
+            held.push_back(std::move(b));
+        }
+        const std::size_t block = held.front().block_bytes();
+        CHECK(held.size() == 64_MiB / block);
+        CHECK(scan.used() + sort.used() == held.size() * block);
+        CHECK(idle.used() == pool.used() - held.size() * block);
+        CHECK(engine.used() <= 64_MiB);
+        const buffer moved = std::move(held.front()).transfer(sort).view; // another account has it at its end
+        held.clear();
+        CHECK(idle.used() == pool.used() - block);
+        CHECK(sort.used() == block);
+        CHECK(engine.verify());
+    }
+    CHECK(scan.used() + sort.used() == 0);
+    CHECK(engine.stats().beyond == 0);
+
+    // The limits of the buffers' own accounts hold, and a refused request changes nothing.
+    account small{engine, name{"small"}, limit{100'000}};
+    const std::size_t kept = idle.used();
+    for (const std::size_t bytes :
+         {std::size_t{100'001}, 1_MiB, 200_MiB, static_cast<std::size_t>(PTRDIFF_MAX), SIZE_MAX}) {
+        allot::charge_status why;
+        CHECK_FALSE(memory.try_allocate(small, bytes, &why));
+        CHECK(why.at == &small);
+    }
+    CHECK(idle.used() == kept);
+    CHECK(small.peak() == 0);
+    {
+        account late{engine, name{"late"}};
+        const buffer b = memory.allocate(late, 1_MiB);
+        CHECK_FALSE(late.close_when_drained([](account&, void*) noexcept {}));
+        CHECK_FALSE(memory.try_allocate(late, 1_MiB));
+    }
+    // A buffer of another tree: its account and the pool's are both charged.
+    account elsewhere{name{"elsewhere"}};
+    const buffer b = memory.allocate(elsewhere, 1_MiB);
+    CHECK(elsewhere.used() == 1_MiB);
+    CHECK(idle.used() == pool.used());
+}
+
+TEST_CASE("what a pool keeps serves others below its account, and the reverse", "[buffer][drill]") {
+    struct rows_set : allot::policies<allot::ledger::tree, allot::oom::null> {};
+    account engine{name{"engine"}, limit{64_MiB}};
+    allot::chunk_arena<drill> pool{engine, allot::chunk_bytes{4_MiB}};
+    const allot::buffer_memory memory{pool};
+    account scan{engine, name{"scan"}};
+    {
+        const buffer all = memory.allocate(scan, 60_MiB);
+    }
+    allot::row_manager<rows_set> rows{engine};
+    void* const row = rows.try_allocate(60'000'000);
+    CHECK(row != nullptr);
+    rows.release(row);
+    CHECK(memory.try_allocate(scan, 60_MiB));
 }
 
 TEST_CASE("under use::drill accounts refuse and the pool does not, if its limit is as documented", "[buffer][drill]") {

@@ -10,6 +10,7 @@ namespace ledger {
 struct none;
 struct counter;
 struct tree; // allot/ledger/tree.hpp
+struct pool; // allot/ledger/pool.hpp
 
 } // namespace ledger
 

@@ -1,0 +1,117 @@
+// ledger::pool: for a pool of memory whose blocks are charged to other accounts, as those of buffers are.
+//
+//     engine (limit) -- scan                      a buffer: its block
+//                    `- the pool's own account    the pages of the pool, but for blocks of buffers
+//
+// Pages are charged to the pool's own account, a child of the account passed in. A buffer of an account below that one
+// takes its block over, so that the levels above count each byte once, and gives it back when it is released. The
+// pool's own limit counts all its pages.
+// Invariant: the own account is charged for the pages, less the blocks that are lent. Cost: that of ledger::tree, a
+// compare-and-swap per page, and 48 bytes; two compare-and-swaps more for a buffer and its release within the credits,
+// else one short lock. Threads: any.
+// Source: Drill's root allocator, 2014, which counts buffers alone: what its pool keeps is in no limit.
+#pragma once
+
+#include <allot/account/account.hpp>
+#include <allot/account/memory_request.hpp>
+#include <allot/config.hpp>
+#include <allot/core/category/ledger.hpp>
+#include <allot/core/policies.hpp>
+#include <allot/core/units.hpp>
+#include <allot/core/values.hpp>
+#include <allot/ledger/page_ledger.hpp>
+#include <allot/ledger/tree.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string_view>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+namespace ledger {
+
+/// Pages are charged once: to the accounts of the buffers that use them, the rest to an account of the pool.
+struct pool {
+    using category = category::ledger;
+    using needs = types<>;
+    using provides = types<property::accounts>;
+    static constexpr bool charges = true;
+    static constexpr std::string_view about =
+        "the accounts of its buffers; for other pages an account of the pool, a child of the account passed to it";
+    static constexpr std::string_view cost = "one short lock per page; for a buffer two compare-and-swaps more";
+};
+
+static_assert(category::ledger::takes<pool>);
+
+} // namespace ledger
+
+class pool_ledger : public tree_ledger {
+  public:
+    using values = types<allot::limit, allot::account, judged_by>;
+
+    explicit pool_ledger(std::size_t limit = SIZE_MAX) noexcept : pool_ledger(limit, "") {}
+    template <class... Values>
+    pool_ledger(std::size_t limit, const char* text, Values&... given) noexcept
+        : tree_ledger(std::in_place, [&] { return account_of(text, given...); }), pages_(limit, text) {}
+
+    bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
+        if (!pages_.try_charge(bytes, asked)) return false;
+        if (tree_ledger::try_charge(bytes, asked)) return true;
+        return pages_.cancel(bytes), false;
+    }
+    void confirm(std::size_t bytes) noexcept {
+        pages_.confirm(bytes);
+        tree_ledger::confirm(bytes);
+    }
+    void cancel(std::size_t bytes) noexcept {
+        pages_.cancel(bytes);
+        tree_ledger::cancel(bytes);
+    }
+    void refund(std::size_t bytes) noexcept {
+        refund(bytes, [] {});
+    }
+    template <class OnRefunded> void refund(std::size_t bytes, OnRefunded on_refunded) noexcept {
+        pages_.refund(bytes);
+        tree_ledger::refund(bytes, on_refunded);
+    }
+    bool is_exceeded() const noexcept { return pages_.is_exceeded() || tree_ledger::is_exceeded(); }
+
+    // Of all pages.
+    std::size_t used() const noexcept { return pages_.used(); }
+    std::size_t peak() const noexcept { return pages_.peak(); }
+    std::size_t limit() const noexcept { return pages_.limit(); }
+    void set_limit(std::size_t bytes) noexcept {
+        pages_.set_limit(bytes);
+        notify_unused();
+    }
+
+    // From which account buffers of `by` take their blocks over; null: it is in another tree.
+    allot::account* lender_to(const allot::account& by) const noexcept {
+        return &by.root() == &account().root() ? &account() : nullptr;
+    }
+
+  private:
+    template <class... Values>
+    static allot::account account_of(const char* text, [[maybe_unused]] Values&... values) noexcept {
+        static_assert(!given<judged_by, Values&...> || !given<allot::account, Values&...>,
+                      "allot: an arbiter decides over a whole tree of accounts; give it to the root account");
+        const name who{*text != 0 ? text : "pool"};
+        if constexpr (given<allot::account, Values&...>)
+            return allot::account{pick<allot::account>(values...), who, credit_step{}, std::nothrow};
+        else return allot::account{who, credit_step{}, value_or<judged_by>({}, values...), std::nothrow};
+    }
+
+    page_ledger pages_;
+};
+
+namespace detail {
+
+template <> struct ledger_state<ledger::pool> {
+    using type = pool_ledger;
+};
+
+} // namespace detail
+
+} // namespace allot::inline ALLOT_ABI
