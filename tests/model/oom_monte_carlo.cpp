@@ -55,9 +55,10 @@ TEST_CASE("random situations of tasks end, and all memory is refunded", "[oom][m
     }
 }
 
-// 2326: a request slept inside the call of a chunk arena's tenant, whose end waited for that call.
+// 2326: a request slept inside the call of a chunk arena's tenant, whose end waited for that call. 1439: a reservation
+// without a task was let pass one that waits for memory of those behind it, which it has none of, and tried for ever.
 TEST_CASE("situations that once did not end do so", "[oom][monte_carlo]") {
-    for (const std::uint64_t seed : {2326U}) {
+    for (const std::uint64_t seed : {1439U, 2326U}) {
         const outcome o = situation(make_plan(seed)).run();
         INFO(o.wrong);
         CHECK(o.wrong.empty());

@@ -24,11 +24,12 @@ enum class source : std::uint8_t {
     shared_rows, // of a manager of all tasks
     blocks,
     buffers,
-    pieces, // of a device, of an allocator of all tasks
+    pool_buffers, // of a pool of all tasks, with a limit of its own
+    pieces,       // of a device, of an allocator of all tasks
     device_charges,
     both, // charges of the host's and the device's memory
 };
-inline constexpr std::size_t sources = 9;
+inline constexpr std::size_t sources = 10;
 constexpr bool is_on_device(source s) noexcept { return s == source::pieces || s == source::device_charges; }
 
 // How a task breaks the rules.
@@ -60,9 +61,9 @@ struct task_plan {
     misdeed wrong = misdeed::none;
     std::size_t keeps = 0; // bytes, to its end
 };
-// Who holds memory without a task, again and again.
+// Who holds memory without a task, again and again: charged, or reserved, for which it waits patiently.
 struct outsider_plan {
-    bool on_device = false, announced = false;
+    bool on_device = false, announced = false, reserves = false;
     std::size_t bytes = 0;
     unsigned times = 1;
     std::uint64_t longest_ms = 1;
@@ -76,6 +77,8 @@ struct plan {
     unsigned kills = 0;
     std::uint8_t killed_in = 0; // the thread's state
     bool has_cache = false;
+    bool cache_frees_later = false, cache_may_fail = false; // what it frees is coming
+    std::size_t pool_limit = 0;
     std::uint64_t longest_wait_ms = 0; // 0: none
     oom::rules rules{};
     // Whether each task must end without an error.
@@ -157,10 +160,12 @@ inline plan make_plan(std::uint64_t seed, bool plain = false) {
         }
     if (!plain && d.one_in(3))
         for (std::size_t i = d.between(1, 3); i != 0; --i) {
-            p.outsiders.push_back({d.one_in(3), d.one_in(2), d.between(1, p.limit / 2),
+            p.outsiders.push_back({d.one_in(3), d.one_in(2), d.one_in(3), d.between(1, p.limit / 2),
                                    static_cast<unsigned>(d.between(1, 8)), d.between(1, 300)});
             if (!p.outsiders.back().announced) p.all_finish = false; // it may come back too late
         }
+    p.pool_limit = plain ? p.limit : d.between(1, 4) * p.limit / 4;
+    if (!plain && p.has_cache && d.one_in(2)) p.cache_frees_later = true, p.cache_may_fail = d.one_in(2);
     return p;
 }
 

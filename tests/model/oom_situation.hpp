@@ -15,6 +15,7 @@
 #include <allot/oom/scoped_wait.hpp>
 #include <allot/row_manager.hpp>
 #include <allot/spill/spillable_buffer.hpp>
+#include <allot/use/drill.hpp>
 #include <allot/use/spark.hpp>
 
 #include <array>
@@ -24,6 +25,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace support {
@@ -32,6 +34,7 @@ using allot::account;
 
 struct spark_device : allot::with<allot::use::spark, allot::page::on_device<allot::device::simulated>, allot::fit::best,
                                   allot::order::stream> {};
+struct pool_set : allot::with<allot::use::drill, allot::oom::null> {};
 struct misbehaved : std::runtime_error {
     using runtime_error::runtime_error;
 };
@@ -70,6 +73,7 @@ class situation {
         for (unsigned i = 0; i != plan_.pool_threads + plan_.shuffle_threads; ++i)
             stage_.add([this, i] { pool_thread(i >= plan_.pool_threads); });
         for (const outsider_plan& o : plan_.outsiders) stage_.add([this, &o] { outsider(o); });
+        if (plan_.cache_frees_later) stage_.add([this] { writer(); });
         stage_.play();
         check();
         out_.steps = stage_.steps();
@@ -143,7 +147,7 @@ class situation {
         }
         ~cache() {
             by_.remove(*this);
-            by_.refund(held_);
+            by_.refund(held_ + writes_);
         }
         void keep(std::size_t bytes) {
             if (!by_.try_charge(bytes)) return;
@@ -154,15 +158,28 @@ class situation {
             if (in_.plan_.kills > in_.kills_ && in_.stage_.dice().one_in(4)) in_.kill();
             const std::size_t freed = s.critical || s.missing() > held_ ? held_ : s.missing();
             held_ -= freed;
+            if (in_.plan_.cache_frees_later && freed != 0) {
+                writes_ += freed;
+                comes(freed);
+                in_.stage_.wake(this);
+                return false;
+            }
             by_.refund(freed);
             return freed != 0;
         }
         std::size_t reclaimable() const noexcept override { return held_; }
+        bool writes() const noexcept { return writes_ != 0; }
+        void end_write(bool fails) {
+            const std::size_t bytes = std::exchange(writes_, 0);
+            if (fails) held_ += bytes;
+            else by_.refund(bytes);
+            fails ? failed(bytes) : arrived(bytes);
+        }
 
       private:
         situation& in_;
         account by_;
-        std::size_t held_ = 0;
+        std::size_t held_ = 0, writes_ = 0;
     };
 
     // ---- requests -----------------------------------------------------------------------------------------------
@@ -195,6 +212,10 @@ class situation {
             return freed_by(w.blocks->allocate(bytes).address, [&w](void* p) { w.blocks->deallocate(p); });
         case source::buffers: {
             auto b = std::make_shared<allot::buffer>(memory_.allocate(w.host, bytes));
+            return freed_by(b.get(), [b](void*) { *b = {}; });
+        }
+        case source::pool_buffers: {
+            auto b = std::make_shared<allot::buffer>(pool_memory_.allocate(w.host, bytes));
             return freed_by(b.get(), [b](void*) { *b = {}; });
         }
         case source::pieces:
@@ -377,6 +398,7 @@ class situation {
         stage_.wake(&w.round);
         stage_.wake(&tasks_left_);
         stage_.wake(&jobs_);
+        if (cache_) stage_.wake(&*cache_);
         stage_.wake(&w);
     }
     void other_thread(work& w, std::size_t t) {
@@ -414,12 +436,29 @@ class situation {
         account& by = o.on_device ? gpu_engine_ : engine_;
         for (unsigned i = 0; i != o.times && tasks_left_ != 0; ++i) {
             stage_.point();
+            const auto holds = [&] {
+                stage_.sleep(&o, stage_.now() + stage_.dice().between(1, o.longest_ms) * 1'000'000);
+            };
             std::optional<oom::held_outside> token;
             if (o.announced) token.emplace(by, o.bytes);
-            if (!by.try_charge(o.bytes)) continue;
-            stage_.sleep(&o, stage_.now() + stage_.dice().between(1, o.longest_ms) * 1'000'000);
-            by.refund(o.bytes);
+            if (o.reserves) {
+                account own{by, allot::name{"reserver"}};
+                if (const auto mine = own.reserve_for(o.bytes, allot::time_span{o.longest_ms})) holds();
+            } else if (by.try_charge(o.bytes)) {
+                holds();
+                by.refund(o.bytes);
+            } else {
+                continue;
+            }
             if (stage_.dice().one_in(2)) stage_.point();
+        }
+    }
+    void writer() {
+        for (;;) {
+            stage_.wait_until(&*cache_, [&] { return cache_->writes() || tasks_left_ == 0; });
+            if (tasks_left_ == 0) return;
+            stage_.sleep(&permits_, stage_.now() + stage_.dice().between(1, 50) * 1'000'000);
+            cache_->end_write(plan_.cache_may_fail && stage_.dice().one_in(2));
         }
     }
     void finish(job& j) {
@@ -486,6 +525,7 @@ class situation {
         cache_.reset();
         want(rows_.live_rows() == 0, "rows are left");
         rows_.trim();
+        pool_.trim();
         gpu_.trim();
         want(engine_.used() == 0, "host memory is not refunded");
         want(gpu_engine_.used() == 0, "device memory is not refunded");
@@ -532,6 +572,8 @@ class situation {
     std::array<allot::device::simulated::stream_type, 2> streams_{
         *api_.create_stream({0}, allot::device::stream_kind::non_blocking),
         *api_.create_stream({0}, allot::device::stream_kind::non_blocking)};
+    allot::chunk_arena<pool_set> pool_{engine_, allot::limit{plan_.pool_limit}, allot::chunk_bytes{64_KiB}, unheard};
+    allot::buffer_memory pool_memory_{pool_};
     rows_type rows_{engine_, allot::page_bytes{16_KiB}, unheard};
     gpu_type gpu_{api_, gpu_engine_, unheard};
     oom::resource permits_{tasks_by_};

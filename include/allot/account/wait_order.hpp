@@ -120,7 +120,7 @@ inline waiter* choose_of_all(account_tree& tree) noexcept {
     tree.root().walk([&](tree_node& n) { woken = choose_at(n, tree, true, woken); });
     return woken;
 }
-// One has gone to sleep: where a due one waits for memory of those behind it, the first of these passes.
+// One has gone to sleep: where a due one waits for memory of those behind it, the first of these that has some passes.
 inline void let_pass_behind(const waiter& slept, account_tree& tree) noexcept {
     for (const tree_node* n = slept.by; n != nullptr; n = n->parent()) {
         const waiter* const due = n->waits().first(false);
@@ -128,7 +128,7 @@ inline void let_pass_behind(const waiter& slept, account_tree& tree) noexcept {
             continue;
         waiter* first = nullptr;
         n->waits().each([&](waiter& w) {
-            if (first == nullptr && w.held_back && !w.trying) first = &w;
+            if (first == nullptr && w.held_back && !w.trying && w.holds != nullptr) first = &w;
         });
         if (first != nullptr) first->passes = true;
     }

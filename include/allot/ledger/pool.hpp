@@ -75,6 +75,7 @@ class pool_ledger : public tree_ledger {
     template <class OnRefunded> void refund(std::size_t bytes, OnRefunded on_refunded) noexcept {
         pages_.refund(bytes);
         tree_ledger::refund(bytes, on_refunded);
+        if (pages_.used() == 0) return_credit();
     }
     bool is_exceeded() const noexcept { return pages_.is_exceeded() || tree_ledger::is_exceeded(); }
 
@@ -93,6 +94,10 @@ class pool_ledger : public tree_ledger {
     }
 
   private:
+    void return_credit() noexcept {
+        const detail::locked_tree scope(account().node());
+        account().node().close_credit();
+    }
     template <class... Values>
     static allot::account account_of(const char* text, [[maybe_unused]] Values&... values) noexcept {
         static_assert(!given<judged_by, Values&...> || !given<allot::account, Values&...>,
