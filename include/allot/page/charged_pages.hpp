@@ -59,7 +59,6 @@ template <class Ledger> class charged_pages {
                                      std::size_t first = 0) noexcept
         -> decltype(get(std::declval<detail::page_budget&>())) {
         [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
-        arena_.trim_some();
         // Other threads wait for moves to end, and a charge may call listeners or wait for other requests. So a charge
         // is in a move only if the ledger calls no listeners.
         if constexpr (!calls_listeners) move.begin();
