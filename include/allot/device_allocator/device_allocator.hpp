@@ -338,10 +338,7 @@ template <class Set> class device_allocator {
     };
     struct device_tenant final : tenant {
         explicit device_tenant(device_allocator& gpu) noexcept : tenant(gpu.name()), of(gpu) {}
-        std::size_t held() const noexcept override {
-            if constexpr (policies::charges) return of.used();
-            else return of.stats().charged;
-        }
+        std::size_t held() const noexcept override { return of.used(); }
         std::size_t return_idle(std::size_t, bool waits) noexcept override {
             return policies::retain::under_pressure || waits ? of.return_idle(waits) : 0;
         }
@@ -351,7 +348,7 @@ template <class Set> class device_allocator {
     ALLOT_NOINLINE run take_slow(const caller& who, detail::memory_request& asked, std::size_t align) noexcept {
         return grow().take(who, asked, align);
     }
-    // Both do nothing while another thread grows or shrinks the memory, this one unless it waits.
+    // Does nothing while another thread grows or shrinks the memory, unless it waits.
     std::size_t return_idle(bool waits) noexcept {
         growth g = grow(waits);
         return g ? g.return_idle(waits) : 0;

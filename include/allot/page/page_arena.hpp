@@ -27,7 +27,6 @@
 #include <allot/page/arena_range.hpp>
 #include <allot/page/arena_stats.hpp>
 #include <allot/page/page_map.hpp>
-#include <allot/reclaim/user_call.hpp>
 #include <allot/sys/lock_rank.hpp>
 
 #include <cstddef>
