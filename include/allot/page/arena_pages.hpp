@@ -143,9 +143,10 @@ class arena_pages {
         return returned;
     }
     void set_payer(page_payer& payer) noexcept {
+        commits_ = commits_ || system_.are_preallocated();
         if (!commits_) return;
         payer_ = &payer;
-        if (payer.is_limited()) system_.ask_by_unit();
+        if (payer.is_limited() || system_.are_preallocated()) system_.ask_by_unit();
     }
     bool has_payer() const noexcept { return payer_ != nullptr; }
 
@@ -277,7 +278,8 @@ class arena_pages {
     }
     // ---- huge OS pages, where committed pages are charged: the system fills one for the first page that is touched in
     // it. So a take that commits a page of a unit without committed pages commits all of it; the others are free and
-    // dirty then, and cost the next takes nothing. Where all cannot be charged, the unit gets no huge OS page.
+    // dirty then, and cost the next takes nothing. Where all cannot be charged, the unit gets no huge OS page; of
+    // preallocated ones, the take is refused.
 
     // The units of a run: those at its ends of which it takes a part, and the whole ones between.
     struct huge_units {
@@ -297,7 +299,7 @@ class arena_pages {
             if (system_.may_be_huge(at) && !is_clean_unit(at)) system_.ask(at, at + unit, false);
     }
     // Requires lock_. Adds to `budget.wanted` what the units have beside the run.
-    huge_units units_of(const run& found, page_budget& budget) const noexcept {
+    huge_units units_of(const run& found, page_budget& budget) noexcept {
         const std::size_t unit = system_.unit(), end = found.first + found.pages;
         huge_units of{align_down(found.first, unit), align_up(end, unit)};
         std::size_t more = 0;
@@ -309,6 +311,13 @@ class arena_pages {
             of.high = of.end != end && is_clean_unit(of.end - unit);
             if (of.low) more += found.first - of.first;
             if (of.high) more += of.end - end;
+        }
+        if (system_.are_preallocated()) { // the system fills them whole, whatever is asked for
+            budget.clean += more;
+            if (budget.clean > budget.most) return {};
+            mark_clean_dirty(of.first, found.first);
+            mark_clean_dirty(end, of.end);
+            return {};
         }
         budget.wanted = max(budget.wanted, budget.clean + more);
         of.asks = of.low || of.high || found.pages >= unit;
@@ -458,7 +467,7 @@ class arena_pages {
     const bool returns_pages_;
     const bool under_pressure_; // a take that the system refuses trims, and asks again
     const bool lent_;
-    const bool commits_;      // pages are committed when they are taken
+    bool commits_;            // pages are committed when they are taken; preallocated ones: for the payer
     std::size_t in_trim_ = 0; // pages of trimmed_run that are marked taken; requires lock_
     page_bitmap bitmap_;
 

@@ -19,9 +19,10 @@ struct arena_range {
     std::size_t mapping = 0;    // bytes that the arena unmaps at its end; 0: not its own mapping
     std::size_t front = 0;      // bytes in front of `begin` of the same mapping, for the arena's tables
     unsigned page_shift = 20;
-    bool committed = false;      // usable from the start
-    bool returns_pages = false;  // free pages may be returned to the system
-    bool under_pressure = false; // free pages are returned before a request fails for lack of memory
+    bool committed = false;       // usable from the start
+    std::size_t preallocated = 0; // bytes of each OS page, if the administrator preallocated them; else 0
+    bool returns_pages = false;   // free pages may be returned to the system
+    bool under_pressure = false;  // free pages are returned before a request fails for lack of memory
     bool transparent_huge = false;
     bool advised = false;             // transparent huge pages are asked for already, for all of it
     bool lock = false;                // against swapping

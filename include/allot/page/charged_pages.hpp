@@ -3,7 +3,7 @@
 // A private arena's pages are charged while they are committed: taken, or free and may hold memory of the system. So a
 // take charges only the clean ones of its pages, and none where all were used before; a given page stays charged, as
 // idle memory, until the arena returns it to the system (page_payer.hpp). A shared arena's pages are charged while they
-// are taken, and those of an arena that commits nothing.
+// are taken, and those of an arena of lent or device memory.
 // Invariant: charged bytes = pages held so x page size, and never exceed the ledger's limit.
 // Cost: two references and a word; O(1) per call. Threads: any.
 #pragma once

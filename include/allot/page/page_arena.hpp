@@ -126,8 +126,7 @@ class page_arena {
         return pages_.has_payer() && bytes != 0 ? pages_.trim_at_shortage(bytes) : 0;
     }
     // Has committed pages charged to the owner of the arena, who charges them when they are taken; before the first
-    // take. `payer` outlives the arena. Ignored where no pages are committed: they are usable from the start, or of a
-    // device.
+    // take. `payer` outlives the arena. Ignored where the memory is lent, or of a device.
     void set_payer(detail::page_payer& payer) noexcept { pages_.set_payer(payer); }
     // Whether the next take commits all of its pages, and likely none that may be in a huge OS page.
     bool takes_clean_plain_pages() const noexcept { return pages_.takes_clean_plain_pages(); }
