@@ -8,7 +8,7 @@
 // A page is taken under a spin lock; system calls are made outside it, so no thread waits for the call of another one,
 // except when the last free pages are being trimmed.
 // Invariant: taken pages are usable; committed ones never exceed the limit.
-// Cost: 1 bit and 1/64 bit per page for taken, 1 bit for dirty; 192 bytes. Threads: any.
+// Cost: 1 bit and 1/64 bit per page for taken, 1 bit for dirty; 320 bytes. Threads: any.
 #pragma once
 
 #include <allot/account/memory_request.hpp>
