@@ -9,8 +9,8 @@
 
 using namespace allot::literals;
 
-struct watched : allot::policies<allot::watch::trace<allot::watch::trace_options{.events = 512, .every_nth_row = 1000}>,
-                                 allot::retain::idle<5_s>> {};
+struct watched
+    : allot::policies<allot::watch::trace<allot::watch::trace_options{.events = 512, .every_nth_row = 1000}>> {};
 
 constexpr allot::row_type order_type{.name = "order"}, line_type{.name = "line"}, index_type{.name = "index"};
 

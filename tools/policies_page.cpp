@@ -111,7 +111,6 @@ void answers(category::retain) {
     answer<retain::never>("never");
     answer<retain::on_call>("on_call");
     answer<retain::on_pressure>("on_pressure");
-    answer<retain::idle<10_s>>("idle<After>");
 }
 void answers(category::guard) {
     answer<guard::none>("none");

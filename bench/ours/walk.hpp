@@ -14,14 +14,11 @@
 #include <string_view>
 #include <type_traits>
 
-#include <unistd.h>
-
 namespace bench {
 
 using small_os_pages = allot::page::mapped<allot::page::mapped_options{.transparent_huge = false}>;
 using transparent_pages = allot::page::mapped<>;
 using preallocated_pages = allot::page::huge_pages<>;
-using soon_idle = allot::retain::idle<allot::time_span{20}>;
 
 template <class Page, class Retain>
 struct walk_rows : allot::policies<allot::slots::bitmap, allot::size::bucketed<allot::size::list::fine>, Page, Retain> {
@@ -37,18 +34,8 @@ template <class Set, class Subject> struct walk_subject : Subject {
     }
     // Everything was released: what a program does that chose this answer.
     void give_back() {
-        using retain = typename Set::retain;
         this->rows.release_empty_pages();
-        auto& arena = this->rows.arena();
-        if constexpr (requires { retain::after; }) { // a timer's calls, for as long as it takes two looks
-            for (int i = 0; i < 12; ++i) {
-                usleep(static_cast<useconds_t>(retain::after.ms) * 250);
-                while (arena.trim_idle() != 0) {
-                }
-            }
-        } else if constexpr (!retain::under_pressure) {
-            arena.trim(); // retain::never keeps them all the same
-        }
+        if constexpr (!Set::retain::under_pressure) this->rows.arena().trim(); // retain::never keeps them all the same
     }
 };
 template <class Set> using walk_one = walk_subject<Set, local_heap_subject<Set, allot::heap::unique>>;
@@ -68,7 +55,6 @@ template <class Add> void add_walks(Add add) {
     both.template operator()<transparent_pages, on_pressure>("huge pages, kept");
     both.template operator()<transparent_pages, never>("huge pages, never given back");
     both.template operator()<transparent_pages, on_call>("huge pages, given back");
-    both.template operator()<transparent_pages, soon_idle>("huge pages, idle given back");
     // The manager's limit is what is preallocated.
     constexpr std::size_t wanted = std::size_t{2048} << 20;
     std::size_t pages = 0, each = 0;

@@ -37,7 +37,7 @@ QUESTIONS = {
                "pool": "allot::ledger::pool"},
     "oom": {"null": "allot::oom::null", "raise": "allot::oom::raise"},
     "retain": {"never": "allot::retain::never", "on_call": "allot::retain::on_call",
-               "on_pressure": "allot::retain::on_pressure", "idle": "allot::retain::idle<1_ms>"},
+               "on_pressure": "allot::retain::on_pressure"},
     "watch": {"watched": "allot::watch::counters", "unwatched": "allot::watch::none", "peaks": "allot::watch::peaks",
               "traced": "allot::watch::trace<allot::watch::trace_options{.events = 64, .every_nth_row = 7}>"},
     "guard": {"unguarded": "allot::guard::none", "coded": "allot::guard::all<allot::guard::encoded, allot::guard::canary>",
@@ -45,7 +45,7 @@ QUESTIONS = {
 }
 # Pairs of answers that make no legal set.
 ILLEGAL = {frozenset([("page", "on_device"), answer]) for answer in [
-    ("slots", "linked"), ("slots", "scanning"), ("slots", "delayed"), ("count", "links"), ("retain", "idle"),
+    ("slots", "linked"), ("slots", "scanning"), ("slots", "delayed"), ("count", "links"),
     ("guard", "coded"), ("guard", "quarantined"), ("guard", "zeroed")]}
 DOZEN = 12
 CANDIDATES = 40

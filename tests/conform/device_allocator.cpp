@@ -16,23 +16,15 @@ namespace device = allot::device;
 
 namespace {
 
-// A clock that the suite moves.
-struct suite_clock {
-    static inline std::uint64_t time = 0;
-    static std::uint64_t now() noexcept { return time; }
-};
-
 struct by_default : allot::policies<on_simulated> {};
 struct by_the_host : allot::policies<on_simulated, allot::order::host, allot::oom::null> {};
 struct uncharged : allot::policies<on_simulated, allot::ledger::none, allot::oom::null> {};
 struct uncounted : allot::policies<on_simulated, allot::watch::none, allot::oom::null> {};
 struct kept : allot::policies<on_simulated, allot::retain::never, allot::oom::null> {};
 struct kept_until_called : allot::policies<on_simulated, allot::retain::on_call, allot::oom::null> {};
-struct given_back_when_idle : allot::policies<on_simulated, allot::retain::idle<5_s, suite_clock>, allot::oom::null> {};
-struct nothing_at_all : allot::policies<on_simulated, allot::order::host, allot::ledger::none, allot::watch::none,
-                                        allot::retain::idle<1_s, suite_clock>> {};
-using sets_of_blocks = std::tuple<by_default, by_the_host, uncharged, uncounted, kept, kept_until_called,
-                                  given_back_when_idle, nothing_at_all>;
+struct nothing_at_all : allot::policies<on_simulated, allot::order::host, allot::ledger::none, allot::watch::none> {};
+using sets_of_blocks =
+    std::tuple<by_default, by_the_host, uncharged, uncounted, kept, kept_until_called, nothing_at_all>;
 
 template <class Set> using answers = allot::resolved<Set, allot::product::device_allocator>;
 template <class Set> constexpr bool charges = answers<Set>::template answer<allot::category::ledger>::charges;
@@ -91,7 +83,6 @@ TEMPLATE_LIST_TEST_CASE("blocks of a device never overlap, are what was asked fo
         std::size_t refused = 0;
         for (int step = 0; step != 4000; ++step) {
             const std::size_t s = random() % streams.size();
-            suite_clock::time += random() % 4 == 0 ? 1'000'000'000 : 0;
             if (live.empty() || random() % 100 < (step / 500 % 2 == 0 ? 65U : 35U)) {
                 const std::size_t bytes = 1 + random() % (std::size_t{1} << random() % 22),
                                   align = std::size_t{1} << random() % 14;
@@ -170,7 +161,6 @@ TEMPLATE_LIST_TEST_CASE("what a device allocator lends out is lent out whole, ag
         CHECK(all.size() == most / 2_MiB);
         for (void* p : all) at.m.writes(s, p, 2_MiB);
         for (void* p : all) at.free(p, s);
-        suite_clock::time += 3'000'000'000;
     }
     at.finish();
 }

@@ -23,12 +23,11 @@ namespace {
 
 struct mapped : allot::policies<> {};
 struct mapped_kept : allot::policies<allot::retain::never> {};
-struct mapped_idle : allot::policies<allot::retain::idle<1_ms>> {};
 struct mapped_options : allot::policies<allot::page::mapped<allot::page::mapped_options{
                             .page = 128_KiB, .reserve = 32_MiB, .dont_dump = true, .transparent_huge = false}>> {};
 struct huge : allot::policies<allot::page::huge_pages<>> {};
 struct borrowed : allot::policies<allot::page::borrowed> {};
-using sets_of_pages = std::tuple<mapped, mapped_kept, mapped_idle, mapped_options, huge, borrowed>;
+using sets_of_pages = std::tuple<mapped, mapped_kept, mapped_options, huge, borrowed>;
 
 template <class Set> class place {
     using policy = typename allot::resolved<Set, allot::product::arena>::template answer<allot::category::page>;

@@ -4,8 +4,10 @@
 sums       the tree at the peak adds up, is the root's peak itself, and names who really held what
 growth     what is charged follows what is asked: a query alone, a limit that is met
 limits     an operator is refused or stays within its limit; other queries are answered
+resident   the peak of resident memory that is printed is at most the limit beside it and 16 MiB
 """
 import json
+import re
 import subprocess
 import sys
 
@@ -121,6 +123,14 @@ def limits():
         must(last, f"{operator}: 4 MiB are enough")
 
 
+def resident():
+    page = run("--tasks", "6", "--memory", "4M")[0]
+    line = re.search(r"\n  peak resident of the process: ([0-9.]+) (B|KiB|MiB) beyond its start; limit 4096 KiB\n", page)
+    must(line, f"the peak is printed beside the limit\n{page[-2000:]}")
+    peak = float(line[1]) * {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}[line[2]]
+    must(peak <= (4 + 16) << 20, f"a peak within the limit and 16 MiB: {line[0]}")
+
+
 for check in sys.argv[2:]:
-    {"sums": sums, "growth": growth, "limits": limits}[check]()
+    {"sums": sums, "growth": growth, "limits": limits, "resident": resident}[check]()
 print("good")

@@ -186,8 +186,8 @@ flights_test(operator.no_size CODE 2 ERR "--operator-limit" ARGS --operator-limi
 flights_test(operator.no_name CODE 2 ERR "--operator-limit: join: not NAME=SIZE" ARGS --operator-limit join)
 flights_test(operator.help OUT "--operator-limit NAME=SIZE" "--explain-memory" ARGS --help)
 find_package(Python3 COMPONENTS Interpreter QUIET)
-foreach(check IN ITEMS sums growth limits)
-    if(Python3_FOUND)
+foreach(check IN ITEMS sums growth limits resident)
+    if(Python3_FOUND AND NOT (check STREQUAL "resident" AND ALLOT_SANITIZE)) # a sanitizer's memory is resident, too
         add_test(NAME example.flights.accounts.${check} COMMAND Python3::Interpreter ${flights_tests}/accounts.py $<TARGET_FILE:flights> ${check})
         set_tests_properties(example.flights.accounts.${check} PROPERTIES LABELS example TIMEOUT 300)
     endif()

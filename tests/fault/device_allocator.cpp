@@ -14,17 +14,11 @@ using device::failure;
 
 namespace {
 
-// A clock that the scene moves.
-struct scene_clock {
-    static inline std::uint64_t time = 0;
-    static std::uint64_t now() noexcept { return time; }
-};
-struct idle_memory : allot::policies<on_simulated, allot::oom::null, allot::retain::idle<1_s, scene_clock>> {};
 struct keeping_memory : allot::policies<on_simulated, allot::oom::null, allot::retain::never> {};
 
 constexpr std::size_t most = 8_MiB;
 
-// Growth, reuse by all ways, a capture, a stream that leaves, pieces that go back by trim, by pressure and by age.
+// Growth, reuse by all ways, a capture, a stream that leaves, pieces that go back by trim and by pressure.
 template <class Set> class scene {
   public:
     explicit scene(simulated_machine& m) : m_{m}, gpu_{m.api, unheard, allot::limit{most}, allot::name{"scene"}} {}
@@ -40,7 +34,6 @@ template <class Set> class scene {
         free(r, c);
         free(use(3_MiB, c), c); // side by side
         free(use(7_MiB, a), a); // by more, or in place of pieces
-        scene_clock::time += 1'000'000'000;
         free(use(256, b), b);
         if (m_.api.begin_capture(a, device::capture_mode::relaxed)) {
             free(use(512_KiB, a), a);
@@ -52,9 +45,7 @@ template <class Set> class scene {
             }
         }
         release_captured(a);
-        scene_clock::time += 1'000'000'000;
         free(use(6_MiB, b), b);
-        scene_clock::time += 1'000'000'000;
         free(use(256, b), b);
         gpu_.leave(a);
         destroy(a);
@@ -131,7 +122,6 @@ template <class Set> std::uint64_t fail_each(call c, failure kind, const device:
     for (std::uint64_t k = 1;; ++k) {
         INFO(text_of(c) << " number " << k << ": " << text_of(kind));
         simulated_machine m{options};
-        scene_clock::time = 1;
         bool has_failed = false;
         {
             scene<Set> all{m};
@@ -156,7 +146,7 @@ template <class Set> std::uint64_t fail_all(failure kind, const device::simulato
 } // namespace
 
 TEMPLATE_TEST_CASE("a device allocator survives the failure of each call to the device", "[fault][device]", task_memory,
-                   idle_memory, keeping_memory) {
+                   keeping_memory) {
     for (const bool virtual_memory : {true, false})
         for (const failure kind : {failure::out_of_memory, failure::other})
             CHECK(fail_all<TestType>(kind, {.virtual_memory = virtual_memory, .execution = device::execution::none}) >
@@ -168,9 +158,8 @@ TEST_CASE("a device allocator survives a device that is lost at any call", "[fau
     for (std::uint64_t calls = 2; k < calls; ++k) {
         INFO("call " << k);
         simulated_machine m;
-        scene_clock::time = 1;
         const auto s = m.make_stream();
-        allot::device_allocator<idle_memory> gpu{m.api, unheard, allot::limit{most}};
+        allot::device_allocator<task_memory> gpu{m.api, unheard, allot::limit{most}};
         const auto count = [&] {
             std::uint64_t n = 0;
             for (std::size_t c = 0; c != device::calls; ++c) n += m.sim.count(static_cast<call>(c));
@@ -182,8 +171,6 @@ TEST_CASE("a device allocator survives a device that is lost at any call", "[fau
             std::vector<void*> all;
             for (const std::size_t bytes : {1_MiB, 3_MiB, 256_KiB}) all.push_back(gpu.try_allocate(bytes, s));
             for (void* p : all) gpu.deallocate(p, s);
-            scene_clock::time += 1'000'000'000;
-            gpu.trim_idle();
             CHECK(gpu.valid());
             CHECK(gpu.used() <= most);
         }

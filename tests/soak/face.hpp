@@ -20,7 +20,6 @@ struct features {
     bool by_thread = false;   // keeps something for each thread that used it
     bool wipes = false;       // new rows are zeros
     bool gives_back = false;  // a trim returns memory to the system
-    bool idle = false;        // page requests of other managers return its pages
     bool host_rows = true;    // the host may touch them
     std::ptrdiff_t apart = 0; // from a row to where its bytes are written: 0, but for rows of a device
 };

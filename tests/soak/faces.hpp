@@ -137,7 +137,6 @@ template <class Set> class face_of final : public manager_face {
         f.gives_back = !requires { page::lent; } && std::string_view(rows().arena().page_kind()) != "hugetlb";
         if constexpr (!requires { typename page::arena_type; })
             f.gives_back = f.gives_back && sets::answer<Set, allot::category::retain>::when_called;
-        f.idle = requires { sets::answer<Set, allot::category::retain>::after; };
         return f;
     }
     void* allocate(std::size_t bytes, const allot::row_type& type, bool may_throw) override {

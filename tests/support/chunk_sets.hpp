@@ -27,7 +27,6 @@ struct chunks_of : allot::policies<allot::fit::runs, allot::page::of<allot::aren
 struct chunks_lent : allot::policies<allot::fit::runs, allot::page::borrowed, allot::oom::null, allot::ledger::none> {};
 struct chunks_huge
     : allot::policies<allot::fit::buddy, allot::page::huge_pages<>, allot::oom::null, allot::watch::peaks> {};
-struct chunks_idle : allot::policies<allot::fit::runs, allot::retain::idle<allot::time_span{1}>, allot::oom::null> {};
 struct chunks_device
     : allot::policies<allot::fit::runs, allot::page::on_device<allot::device::simulated>, allot::oom::null> {};
 struct chunks_device_buddy : allot::policies<allot::fit::buddy, allot::page::on_device<allot::device::simulated>,
@@ -37,7 +36,7 @@ struct chunks_device_tree : allot::policies<allot::fit::best, allot::page::on_de
                                             allot::ledger::tree, allot::heap::per_thread, allot::oom::null> {};
 
 using chunk_sets = std::tuple<chunks_best, chunks_buddy, chunks_runs, chunks_best_threads, chunks_buddy_threads,
-                              chunks_runs_threads, chunks_of, chunks_lent, chunks_huge, chunks_idle, chunks_device,
+                              chunks_runs_threads, chunks_of, chunks_lent, chunks_huge, chunks_device,
                               chunks_device_buddy, chunks_tree, chunks_device_tree>;
 
 template <class Set> class home {

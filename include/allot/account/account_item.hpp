@@ -3,7 +3,7 @@
 //     struct my_pool { allot::account_item item{"pool", "orders", &stats_of_pool}; ... };   account.add(pool.item);
 //
 // Invariant: an item is in at most one account's list, and in none when it or the account ends.
-// Cost: 48 bytes; adding or removing takes the tree's mutex and lock. Count short-lived objects instead
+// Cost: 40 bytes; adding or removing takes the tree's mutex and lock. Count short-lived objects instead
 // (account::count). Threads: any.
 #pragma once
 

@@ -1,14 +1,16 @@
 // A reservation of an account: bytes of the parent that the account has for sure until the reservation ends.
 //
-//     if (const allot::account_reservation sure = sort.reserve_for(64_MiB, 1_s)) merge();  // 64 MiB more fit, again
-//     and again else spill(); const allot::account_reservation least = query.reserve_floor_for(64_MiB, 1_s);       //
-//     64 MiB in all, used or not
+//     // 64 MiB more fit, again and again
+//     if (const allot::account_reservation sure = sort.reserve_for(64_MiB, 1_s)) merge();
+//     else spill();
+//     // 64 MiB in all, used or not
+//     const allot::account_reservation least = query.reserve_floor_for(64_MiB, 1_s);
 //
 //   bytes to come   beyond what is used: a charge takes them, a refund fills them again; what was used before and is
 //                   refunded returns to the parent
 //   a floor         what the account counts at its parent at least
 //
-// Invariant: while several are held, they add up. Cost: 64 bytes; the tree's lock when it begins and ends, and at each
+// Invariant: while several are held, they add up. Cost: 80 bytes; the tree's lock when it begins and ends, and at each
 // refund while bytes to come are reserved; the account and those below keep no credit then. Threads: one at a time; the
 // account's charges by any.
 // Source: Velox's maybeReserve, 2022, whose release() returns the reservations of all callers, and which keeps bytes

@@ -4,7 +4,7 @@
 // its end, and try again, so threads that fail together cause one sweep; those of other levels have their own. A
 // reclaimer that two of them want is called by one; the other waits for that call. A thread that is inside a call of a
 // user's code does not wait. account_steps.hpp says which are called, and when.
-// Invariant: a reclaimer is on the list from add() to remove(); no call of it runs after that. Cost: 40 bytes; 32 per
+// Invariant: a reclaimer is on the list from add() to remove(); no call of it runs after that. Cost: 48 bytes; 32 per
 // reclaimer. Threads: any; the mutex of the tree's shape guards the list, and is not held during a call.
 // Source: HPCC roxiemem's releaseBuffers, 2011.
 #pragma once

@@ -1,9 +1,9 @@
 // A tenant of a level: an object that holds memory there, and returns what it does not use. Row managers, chunk arenas
-// and device allocators are tenants of the account that they charge, and of the arena whose pages they take; arenas and
-// device allocators under retain::idle, of the process; root accounts, of their arbiter.
+// and device allocators are tenants of the account that they charge, and of the arena whose pages they take; root
+// accounts, of their arbiter.
 //
 // An object has one tenant, which each of its levels asks where it is short of memory.
-// Invariant: no call of a tenant runs once it has left the level. Cost: 56 bytes; calls only where memory is short.
+// Invariant: no call of a tenant runs once it has left the level. Cost: 48 bytes; calls only where memory is short.
 // Threads: calls come on any thread, several at a time, with no lock of allot held; held() and stats() also with one.
 // Source: HPCC roxiemem's callbacks, 2011, which say what can be freed, not what is unused.
 #pragma once
@@ -13,9 +13,7 @@
 #include <allot/sync/called_list.hpp>
 #include <allot/sync/spin_lock.hpp>
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -38,9 +36,6 @@ class tenant {
     /// it may wait for a device's work.
     /// Returns: bytes.
     virtual std::size_t return_idle(std::size_t bytes, bool waits) noexcept = 0;
-    /// The same for memory that rests: retain::idle asks it once in the set's time span. Never waits. Unless it is
-    /// overridden: if the tenant holds as much as at the last call.
-    virtual std::size_t return_resting() noexcept { return rests() ? return_idle(held(), false) : 0; }
     /// While it is shut its caches stay empty: requests wait for its memory. One thread at a time.
     virtual void set_shut(bool now) noexcept { static_cast<void>(now); }
     /// For reports, in bytes.
@@ -48,17 +43,11 @@ class tenant {
 
   protected:
     ~tenant() = default;
-    // Whether it holds as much as at the last call.
-    bool rests() noexcept {
-        const std::size_t now = held();
-        return held_before_.exchange(now, std::memory_order_relaxed) == now && now != 0;
-    }
 
   private:
     friend class detail::tenants;
     const char* name_;
     called_hook<tenant> place_;
-    std::atomic<std::size_t> held_before_{0};
 };
 
 namespace detail {
@@ -76,20 +65,6 @@ class tenants {
     void remove(tenant& t) noexcept { static_cast<void>(all_.remove(lock_, t)); }
     // Without a lock.
     template <class Call> void for_each(Call call) noexcept { all_.for_each(lock_, call); }
-    // Asks up to `most` others for memory that rests, in turn, until one returns some; in bytes. 0 where another thread
-    // does the same.
-    std::size_t return_resting_of_others(const tenant& own, std::size_t most) noexcept {
-        if (most == 0 || !lock_.try_lock()) return 0;
-        list::walk<spin_lock> others(all_, lock_);
-        const auto wants = [&](const tenant& t) {
-            return &t == &own ? walk_step::skip : most == 1 ? walk_step::call_last : walk_step::call;
-        };
-        for (tenant* t = others.next_unlocking(wants); t != nullptr; --most, t = others.next(wants)) {
-            all_.move_behind_equals(lock_, *t);
-            if (const std::size_t bytes = t->return_resting(); bytes != 0) return bytes;
-        }
-        return 0;
-    }
 
   private:
     using list = called_list<tenant, &tenant::place_>;

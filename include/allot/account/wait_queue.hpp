@@ -11,7 +11,7 @@
 // it returns is announced only to those that may have missed it: they tried meanwhile.
 // No wake-up is lost: a waiter is added, then its request is made again; each end of a try is followed by a look; and
 // what is announced during a try is tried for after it.
-// Cost: 8 bytes a level, 300 a waiter. A look is O(1) where no waiter of the level fits, O(waiters of the level) else.
+// Cost: 32 bytes a level, 224 a waiter. A look is O(1) where no waiter of the level fits, O(waiters of the level) else.
 // Threads: requires the lock of the level.
 #pragma once
 

@@ -303,8 +303,6 @@ template <class Set> class chunk_arena {
                 returned += of.pages_.trim_for(bytes - returned);
             return returned;
         }
-        // The arena returns them after their time.
-        std::size_t return_resting() noexcept override { return rests() ? give_free_pages() : 0; }
         void set_shut(bool now) noexcept override { of.core_.set_shut(now); }
         // Committed and resident bytes of a private arena; 0 where the arena is shared: they cannot be attributed.
         item_stats stats() const noexcept override {

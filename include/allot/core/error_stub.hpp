@@ -74,7 +74,6 @@ struct stub_members {
     template <class... As> anything give(As&&...) const noexcept;
     template <class... As> anything grow_up(As&&...) const noexcept;
     template <class... As> anything trim(As&&...) const noexcept;
-    template <class... As> anything trim_idle(As&&...) const noexcept;
     template <class... As> anything returned(As&&...) const noexcept;
     template <class... As> anything contains(As&&...) const noexcept;
     template <class... As> anything page_bytes(As&&...) const noexcept;

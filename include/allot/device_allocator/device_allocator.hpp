@@ -96,14 +96,12 @@ template <class Set> class device_allocator {
         check_values<product::device_allocator, Set, accepted, Values...>();
         check_needed<product::device_allocator, Set, detail::needed_api<api_type>, Values...>();
         if constexpr (policies::in_tree) ledger_.join(tenant_);
-        if constexpr (policies::idle::enabled) detail::idle_devices.add(tenant_);
     }
     device_allocator(const device_allocator&) = delete;
     device_allocator& operator=(const device_allocator&) = delete;
     /// Reports live blocks to the leak sink, waits for the device, and returns all memory.
     /// Requires: no other call is in progress. Work that uses a block has been submitted.
     ~device_allocator() {
-        if constexpr (policies::idle::enabled) detail::idle_devices.remove(tenant_);
         if constexpr (policies::in_tree) ledger_.leave();
         diagnostics_.report_live(held_.runs.live_runs(), held_.runs.live_bytes());
         auto& segments = grown_.segments;
@@ -224,14 +222,6 @@ template <class Set> class device_allocator {
         if constexpr (!policies::retain::when_called) return 0;
         else return grow().trim();
     }
-    /// retain::idle: one idle scan, for a program that makes no requests meanwhile (requests scan by themselves, and
-    /// for other device allocators under retain::idle).
-    /// Never waits. Returns: bytes returned to the device; 0 when no scan is due.
-    std::size_t trim_idle() noexcept
-        requires(policies::idle::enabled)
-    {
-        return grown_.idle.due() ? scan_idle() : 0;
-    }
     /// Bytes held of the device now: of live blocks and of free runs.
     std::size_t used() const noexcept
         requires(policies::charges)
@@ -275,8 +265,7 @@ template <class Set> class device_allocator {
             if (segments[i].segment == 0) f.mapped += segments[i].bytes;
         }
         f.largest_free_run = runs.largest().bytes;
-        f.idle = runs.free_bytes(stream_tag::resting);
-        f.free_for_all = runs.free_bytes(stream_tag::clean) + f.idle;
+        f.free_for_all = runs.free_bytes(stream_tag::clean);
         f.captured = runs.free_bytes(stream_tag::held);
         f.free_after_wait = runs.free_bytes() - f.free_for_all - f.captured;
         for (key_type k = stream_tag::first; k < streams.keys(); ++k) f.streams += !streams[k].gone;
@@ -344,22 +333,14 @@ template <class Set> class device_allocator {
     static types<Cs..., device_id, allot::name, allot::reserve_bytes, leak_sink, api_type> accepted_with(types<Cs...>);
     using accepted = decltype(accepted_with(typename policies::ledger::values{}));
 
-    static constexpr bool has_levels = policies::in_tree || policies::idle::enabled;
     struct no_tenant {
         explicit no_tenant(device_allocator&) noexcept {}
     };
     struct device_tenant final : tenant {
         explicit device_tenant(device_allocator& gpu) noexcept : tenant(gpu.name()), of(gpu) {}
-        std::size_t held() const noexcept override {
-            if constexpr (policies::charges) return of.used();
-            else return of.stats().charged;
-        }
+        std::size_t held() const noexcept override { return of.used(); }
         std::size_t return_idle(std::size_t, bool waits) noexcept override {
             return policies::retain::under_pressure || waits ? of.return_idle(waits) : 0;
-        }
-        std::size_t return_resting() noexcept override {
-            if constexpr (policies::idle::enabled) return of.trim_idle();
-            else return 0;
         }
         device_allocator& of;
     };
@@ -367,18 +348,10 @@ template <class Set> class device_allocator {
     ALLOT_NOINLINE run take_slow(const caller& who, detail::memory_request& asked, std::size_t align) noexcept {
         return grow().take(who, asked, align);
     }
-    // Both do nothing while another thread grows or shrinks the memory, this one unless it waits.
+    // Does nothing while another thread grows or shrinks the memory, unless it waits.
     std::size_t return_idle(bool waits) noexcept {
         growth g = grow(waits);
         return g ? g.return_idle(waits) : 0;
-    }
-    std::size_t scan_idle() noexcept {
-        growth g = grow(false);
-        return g ? g.scan_idle() : 0;
-    }
-    ALLOT_NOINLINE void trim_idle_and_others() noexcept {
-        if (!detail::user_call::may_do_steps_for_others()) return;
-        if (detail::idle_devices.return_resting_of_others(tenant_, SIZE_MAX) == 0) (void)scan_idle();
     }
     void* request(detail::memory_request& asked, std::size_t align, stream_type stream) noexcept {
         if (ALLOT_UNLIKELY(asked.bytes == 0)) return nullptr;
@@ -391,8 +364,6 @@ template <class Set> class device_allocator {
             return refused_as_misuse(asked, misuse::size_too_large);
         if (ALLOT_UNLIKELY(!who.identify(api_, stream, diagnostics_)))
             return diagnostics_.refuse_stream(asked), refused();
-        if constexpr (policies::idle::enabled)
-            if (ALLOT_UNLIKELY(grown_.idle.due()) && who.allowed == permitted::all) trim_idle_and_others();
         run r;
         {
             const guard hold{held_.lock};
@@ -426,7 +397,7 @@ template <class Set> class device_allocator {
     held_type held_;
     detail::device_diagnostics<Set> diagnostics_;
     detail::grown_segments<Set> grown_;
-    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<has_levels, device_tenant, no_tenant> tenant_{*this};
+    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<policies::in_tree, device_tenant, no_tenant> tenant_{*this};
 };
 
 // The stub of a set that makes no device allocator: one error, and no further ones.

@@ -7,7 +7,6 @@
 #include <allot/core/diagnose.hpp>
 #include <allot/core/policies.hpp>
 #include <allot/device/on_device.hpp>
-#include <allot/device_allocator/idle_trimmer.hpp>
 #include <allot/device_allocator/stream_tag.hpp>
 #include <allot/fit/best.hpp>
 #include <allot/ledger/page_ledger.hpp>
@@ -63,7 +62,6 @@ template <class Set> struct device_policies {
     static constexpr bool waits = waits_in_tasks<answer<category::oom>>; // as the arbiter decides
     static constexpr bool raises = answer<category::oom>::raises;
     static constexpr bool counts = answer<category::watch>::counts;
-    using idle = idle_trimmer<retain>;
 
     // Bytes; SIZE_MAX: none.
     static std::size_t limit_of(const ledger& l) noexcept {

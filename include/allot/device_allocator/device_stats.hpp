@@ -24,7 +24,6 @@ struct device_stats {
     std::size_t pieces = 0;           // number
     std::size_t largest_free_run = 0; // of any stream
     std::size_t free_for_all = 0;     // free for every stream at once
-    std::size_t idle = 0;             // part of free_for_all: in pieces that were wholly free at the last idle scan
     std::size_t free_after_wait = 0;  // free for the stream that freed it, and for others after a wait
     std::size_t captured = 0;         // freed in captures, or on streams without an entry; until release_captured()
     std::size_t streams = 0;          // number of streams that were used and have not left

@@ -5,7 +5,7 @@
 // are made without the lock, and other transactions may run meanwhile; other ledgers are called with it.
 // Invariant: mapped memory is charged. At the end, charges without mapped memory are cancelled, and charges of returned
 // memory are refunded. A charge whose memory the device refused is in no peak.
-// Cost: a mutex, and two api calls; 24 bytes of stack. Threads: one per transaction.
+// Cost: a mutex, and two api calls; 104 bytes of stack. Threads: one per transaction.
 #pragma once
 
 #include <allot/account/memory_request.hpp>

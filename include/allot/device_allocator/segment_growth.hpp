@@ -34,7 +34,6 @@ template <class Set> struct grown_segments {
     grown_segments(const typename policies::api& api, device_id device, std::size_t reserve_bytes) noexcept
         : segments(api, device, reserve_bytes) {}
 
-    ALLOT_NO_UNIQUE_ADDRESS typename policies::idle idle;
     mutable sys::mutex lock{lock_rank::device_growth}; // locked before that of the runs; all below requires it
     device_segments<typename policies::api> segments;
     struct {
@@ -47,7 +46,6 @@ template <class Set> class segment_growth {
     using policies = device_policies<Set>;
     using runs_type = stream_ordered_runs<Set>;
     using run = typename runs_type::run;
-    using key_type = typename runs_type::key_type;
     using caller = typename runs_type::caller;
     using guard = typename runs_type::guard;
     using ledger = typename policies::ledger;
@@ -89,7 +87,7 @@ template <class Set> class segment_growth {
     // Waits for the streams that freed memory, then returns every wholly free piece to the device. Returns the bytes.
     std::size_t trim() noexcept {
         (void)wait_for_frees();
-        return return_segments(stream_tag::clean);
+        return return_segments();
     }
     // For others who are short: returns the pieces that are wholly free for every stream. Unless `waits`: as far as is
     // known without a wait of the host.
@@ -100,22 +98,7 @@ template <class Set> class segment_growth {
             const guard hold{held_.lock};
             held_.poll_frees();
         }
-        return return_segments(stream_tag::clean);
-    }
-    // retain::idle: returns up to pieces_per_scan pieces that have been resting since the last scan, then marks wholly
-    // free pieces as resting. Never waits.
-    ALLOT_NOINLINE std::size_t scan_idle() noexcept
-        requires policies::idle::enabled
-    {
-        if (!grown_.idle.due()) return 0;
-        pieces_left_ = policies::idle::pieces_per_scan;
-        const std::size_t bytes = return_segments(stream_tag::resting);
-        if (pieces_left_ == 0) return bytes; // the next request continues this scan
-        const guard hold{held_.lock};
-        held_.poll_frees();
-        held_.rest(grown_.segments);
-        grown_.idle.scanned();
-        return bytes;
+        return return_segments();
     }
 
   private:
@@ -177,24 +160,23 @@ template <class Set> class segment_growth {
             if (const run r = held_.count_allocation(held_.runs.allocate(bytes, align, stream_tag::clean))) return r;
             cause.out_of_space = all && held_.runs.prepare(); // else a capture or host memory is the cause
         }
-        if (!policies::retain::under_pressure ||
-            return_segments(stream_tag::clean, grown_.segments.piece_for(bytes, align)) == 0)
+        if (!policies::retain::under_pressure || return_segments(grown_.segments.piece_for(bytes, align)) == 0)
             return {};
         return grow(who, asked, align);
     }
-    // Returns pieces that are wholly free under this key to the device, the highest first, until `enough` bytes or
-    // pieces_left_ pieces are returned. Returns the bytes.
-    std::size_t return_segments(key_type key, std::size_t enough = SIZE_MAX) noexcept {
+    // Returns pieces that are wholly free for every stream to the device, the highest first, until `enough` bytes are
+    // returned. Returns the bytes.
+    std::size_t return_segments(std::size_t enough = SIZE_MAX) noexcept {
         auto& segments = grown_.segments;
         std::size_t bytes = 0;
-        for (std::size_t i = segments.size(); i != 0 && bytes < enough && pieces_left_ != 0; --i) {
+        for (std::size_t i = segments.size(); i != 0 && bytes < enough; --i) {
             const device_piece p = segments[i - 1];
             {
                 const guard hold{held_.lock};
-                if (const run in = held_.free_run_of(p, key); !in || !held_.runs.remove(in, p.address, p.bytes))
+                if (const run in = held_.free_run_of(p, stream_tag::clean);
+                    !in || !held_.runs.remove(in, p.address, p.bytes))
                     continue;
             }
-            --pieces_left_;
             diagnostics_.report_failure(segments.shrink(p));
             transaction_.unmapped(p.bytes);
             held_.count([](auto& c) { ++c.released; });
@@ -208,7 +190,6 @@ template <class Set> class segment_growth {
     ledger& ledger_;
     device_diagnostics<Set>& diagnostics_;
     growth_transaction<ledger, api_type> transaction_;
-    std::size_t pieces_left_ = SIZE_MAX; // that may still be returned
 };
 
 } // namespace detail

@@ -42,8 +42,7 @@ template <class Set> struct stream_ordered_runs {
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<policies::counts, device_counters, no_device_counters> counters;
 
     explicit stream_ordered_runs(const api_type& api) noexcept : streams(api) {
-        (void)(runs.open(stream_tag::clean) && runs.open(stream_tag::held));         // on failure, growth opens them
-        if constexpr (policies::idle::enabled) (void)runs.open(stream_tag::resting); // on failure, nothing rests
+        (void)(runs.open(stream_tag::clean) && runs.open(stream_tag::held)); // on failure, growth opens them
     }
 
     template <class Count> void count(Count what) noexcept {
@@ -63,28 +62,16 @@ template <class Set> struct stream_ordered_runs {
 
     // A run without new memory from the device; none: there is no such run.
     run take(const caller& who, std::size_t bytes, std::size_t align) noexcept {
-        if (ALLOT_UNLIKELY(who.allowed == permitted::captured)) return count_allocation(take_clean(bytes, align));
+        if (ALLOT_UNLIKELY(who.allowed == permitted::captured))
+            return count_allocation(runs.allocate(bytes, align, stream_tag::clean));
         const key_type key = key_of(who);
         if (ALLOT_LIKELY(key != registry_type::none))
             if (const run r = runs.allocate(bytes, align, key); ALLOT_LIKELY(bool(r))) return count_allocation(r);
-        if (const run r = take_clean(bytes, align)) return count_allocation(r);
+        if (const run r = runs.allocate(bytes, align, stream_tag::clean)) return count_allocation(r);
         if (key == registry_type::none || runs.free_bytes() < bytes) return {};
         const run r = steal(who, key, bytes, align);
         if (r) count([](auto& c) { ++c.steals; });
         return count_allocation(r);
-    }
-    run take_clean(std::size_t bytes, std::size_t align) noexcept {
-        const run r = runs.allocate(bytes, align, stream_tag::clean);
-        if constexpr (policies::idle::enabled)
-            if (!r && runs.free_bytes(stream_tag::resting) != 0) return take_resting(bytes, align);
-        return r;
-    }
-    // Tries the resting runs; if none fits, makes all of them clean, so that they join with their neighbours.
-    ALLOT_NOINLINE run take_resting(std::size_t bytes, std::size_t align) noexcept {
-        if (const run r = runs.allocate(bytes, align, stream_tag::resting)) return r;
-        runs.gather(stream_tag::of(stream_tag::clean),
-                    [](const stream_tag& t) { return t.key() == stream_tag::resting; });
-        return runs.allocate(bytes, align, stream_tag::clean);
     }
     run count_allocation(const run& r) noexcept {
         if (r) count([](auto& c) { ++c.allocations; });
@@ -179,12 +166,6 @@ template <class Set> struct stream_ordered_runs {
                     [this](const stream_tag& t) { return streams.is_after(stream_tag::clean, t); });
     }
 
-    // Makes the pieces that are wholly free for every stream rest. Requires the growth lock, too.
-    void rest(const device_segments<api_type>& segments) noexcept {
-        for (std::size_t i = 0; i != segments.size(); ++i)
-            if (const run in = free_run_of(segments[i], stream_tag::clean))
-                (void)runs.retag(in, segments[i].address, segments[i].bytes, stream_tag::of(stream_tag::resting));
-    }
     ALLOT_COLD misuse misuse_at(std::uintptr_t address) const noexcept {
         misuse why = misuse::foreign_pointer;
         runs.visit([&](const run& r, bool live, std::uint32_t) {

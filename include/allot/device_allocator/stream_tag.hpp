@@ -15,10 +15,9 @@
 namespace allot::inline ALLOT_ABI {
 
 struct stream_tag {
-    static constexpr std::uint32_t clean = 0;   // free for every stream: never used, or the host waited for its users
-    static constexpr std::uint32_t held = 1;    // free for no stream: freed in a capture, or on a stream without a key
-    static constexpr std::uint32_t resting = 2; // as clean, in a piece that was wholly free at the last idle scan
-    static constexpr std::uint32_t first = 3;   // the first key of a stream
+    static constexpr std::uint32_t clean = 0; // free for every stream: never used, or the host waited for its users
+    static constexpr std::uint32_t held = 1;  // free for no stream: freed in a capture, or on a stream without a key
+    static constexpr std::uint32_t first = 2; // the first key of a stream
     static constexpr std::uint32_t most = (1U << 16) - 1;
 
     std::uint64_t bits = 0;

@@ -37,7 +37,7 @@
 namespace allot::inline ALLOT_ABI {
 
 /// A best-fit allocator of addresses. It never reads or writes the memory that they name. Only add(), open(),
-/// reserve(), prepare(), the allocate functions, shrink(), remove() and the partial retag() allocate metadata; a call
+/// reserve(), prepare(), the allocate functions, shrink() and remove() allocate metadata; a call
 /// that cannot get it changes nothing.
 /// Threads: one at a time.
 template <run_tag Tag = no_tag, class Memory = host_metadata>
@@ -194,14 +194,6 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
         if (x == 0 || !is_open(tag.key())) return false;
         index_of(nodes()[x].tag).remove(nodes(), x);
         make_free(x, tag);
-        return true;
-    }
-    /// The same for [from, from + bytes) of it; the rest of the run keeps its tag.
-    /// Returns: false also where remove() does.
-    bool retag(const run& of, std::uintptr_t from, std::size_t bytes, const Tag& tag) noexcept {
-        const number part = is_open(tag.key()) ? carve(of, from, bytes) : 0;
-        if (part == 0) return false;
-        make_free(part, tag);
         return true;
     }
     /// Gives this tag to all free runs with accept(their tag), and joins them with their neighbours. For a caller that

@@ -1,7 +1,7 @@
 // Damage found under a heap's lock, kept until it may be reported with no lock held. Keeps the first 8.
 //
 // Invariant: each entry is reported once; entries beyond 8 are dropped until the next take().
-// Cost: 208 bytes per heap; one relaxed load where nothing was found. Threads: any.
+// Cost: 216 bytes per heap; one relaxed load where nothing was found. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>

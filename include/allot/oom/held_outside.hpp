@@ -8,8 +8,8 @@
 // While it lives, the arbiter rolls nobody back, splits nothing and refuses nothing where these bytes and those that
 // are free would serve the first request that waits; it decides as soon as the token ends. They count for all accounts
 // of their kind of memory that have the same arbiter. Without an arbiter it does nothing.
-// Cost: 32 bytes; the arbiter's lock at begin and end. Threads: one at a time; it may end on another one. The account's
-// root outlives it.
+// Cost: 24 bytes, 16 at the arbiter; its lock at begin and end. Threads: one at a time; it may end on another one. The
+// account's root outlives it.
 #pragma once
 
 #include <allot/account/account.hpp>

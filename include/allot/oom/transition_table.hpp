@@ -1,7 +1,7 @@
 // The transitions of a thread: data, from which the machine steps and the diagram of docs/oom.md is drawn.
 //
 // Each event that a state does not name here is wrong in that state, and changes nothing.
-// Cost: 160 bytes, constant. Threads: any.
+// Cost: 360 bytes, constant. Threads: any.
 // Source: the transitions of Spark-RAPIDS' SparkResourceAdaptor, as its code has them, 2026; `alloc` begins at the first
 // refusal here, not at each request.
 #pragma once

@@ -16,7 +16,6 @@
 #include <allot/page/page_arena.hpp>
 #include <allot/page/page_source.hpp>
 #include <allot/page/range_request.hpp>
-#include <allot/sys/clock.hpp>
 
 #include <cstddef>
 #include <span>
@@ -34,10 +33,6 @@ using range_source_of = range_source<typename resolved<Set, product::arena>::tem
 
 template <class Source>
 using arena_values = decltype(types<limit, name>{} + typename Source::accepted{}); // that its constructor takes
-
-struct never_resting {
-    explicit never_resting(page_arena&) noexcept {}
-};
 
 } // namespace detail
 
@@ -100,9 +95,6 @@ template <class Set = policies<>> class arena : detail::range_source_of<Set>, pu
         out.put("  other arenas: ").number(now.arenas).put(", which reserve ").bytes(now.reserved).newline();
         out.put("  to mend: smaller reserve_bytes or limits, or more of ulimit -v or vm.max_map_count").newline();
     }
-
-    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<source::rests, detail::resting_arena, detail::never_resting> resting_{
-        *this};
 };
 
 template <class Set>

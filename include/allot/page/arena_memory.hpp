@@ -1,6 +1,6 @@
 // The memory of an arena that is not its pages: tables beside them, and the mapping in which both are.
 //
-//   tables:  | page bitmap | dirty bits | idle bits, under retain::idle | an owner per page |
+//   tables:  | page bitmap | dirty bits | an owner per page |
 //
 // The tables are in front of the range in its mapping, or in the caller's bytes, or else in a mapping of their own.
 // Invariant: what was mapped for the arena is unmapped at the end of this object.
@@ -10,7 +10,6 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/page/arena_range.hpp>
-#include <allot/page/idle_pages.hpp>
 #include <allot/page/page_bitmap.hpp>
 #include <allot/page/page_map.hpp>
 #include <allot/sys/map.hpp>
@@ -25,23 +24,19 @@ namespace detail {
 // Where the tables of an arena are, in memory that was zeros.
 struct arena_tables {
     arena_tables() = default;
-    arena_tables(std::byte* at, std::size_t pages, bool has_idle) noexcept
-        : bitmap(at), dirty(at + page_bitmap::bytes_for(pages)), idle(dirty + dirty_bytes(pages)),
-          owners(idle + (has_idle ? idle_pages::bytes_for(pages) : 0)) {}
+    arena_tables(std::byte* at, std::size_t pages) noexcept
+        : bitmap(at), dirty(at + page_bitmap::bytes_for(pages)), owners(dirty + dirty_bytes(pages)) {}
 
     static std::size_t dirty_bytes(std::size_t pages) noexcept {
         return ceil_div(pages, std::size_t{64}) * sizeof(std::uint64_t);
     }
     // In whole OS pages.
-    static std::size_t bytes(std::size_t pages, bool has_idle) noexcept {
-        return align_up(page_bitmap::bytes_for(pages) + dirty_bytes(pages) +
-                            (has_idle ? idle_pages::bytes_for(pages) : 0) + pages * sizeof(page_owner),
+    static std::size_t bytes(std::size_t pages) noexcept {
+        return align_up(page_bitmap::bytes_for(pages) + dirty_bytes(pages) + pages * sizeof(page_owner),
                         sys::os_page_bytes());
     }
-    // Of a borrowed arena, which never returns pages.
-    static std::size_t lent_bytes(std::size_t pages) noexcept { return bytes(pages, false); }
 
-    std::byte *bitmap = nullptr, *dirty = nullptr, *idle = nullptr, *owners = nullptr;
+    std::byte *bitmap = nullptr, *dirty = nullptr, *owners = nullptr;
 };
 
 class arena_memory {
@@ -55,7 +50,7 @@ class arena_memory {
         } else if (range.front != 0) { // all of it, so that the tables and the first pages are one mapping
             if (sys::commit(begin_, range.front)) tables_ = begin_;
         } else {
-            const std::size_t bytes = arena_tables::bytes(range.bytes >> range.page_shift, range.idle != nullptr);
+            const std::size_t bytes = arena_tables::bytes(range.bytes >> range.page_shift);
             std::byte* const at = sys::reserve(bytes, sys::os_page_bytes());
             if (at == nullptr) return;
             if (sys::commit(at, bytes)) tables_ = at, tables_bytes_ = bytes;

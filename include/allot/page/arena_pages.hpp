@@ -8,7 +8,7 @@
 // A page is taken under a spin lock; system calls are made outside it, so no thread waits for the call of another one,
 // except when the last free pages are being trimmed.
 // Invariant: taken pages are usable; committed ones never exceed the limit.
-// Cost: 1 bit and 1/64 bit per page for taken, 1 bit for dirty, 1 bit under retain::idle; 192 bytes. Threads: any.
+// Cost: 1 bit and 1/64 bit per page for taken, 1 bit for dirty; 320 bytes. Threads: any.
 #pragma once
 
 #include <allot/account/memory_request.hpp>
@@ -18,7 +18,6 @@
 #include <allot/page/arena_memory.hpp>
 #include <allot/page/arena_range.hpp>
 #include <allot/page/arena_stats.hpp>
-#include <allot/page/idle_pages.hpp>
 #include <allot/page/page_backing.hpp>
 #include <allot/page/page_bitmap.hpp>
 #include <allot/page/page_limit.hpp>
@@ -57,9 +56,8 @@ class arena_pages {
         : returns_pages_(range.returns_pages), under_pressure_(range.under_pressure),
           lent_(range.out_of_band != nullptr), commits_(!range.committed && range.backing == nullptr),
           system_(range, pages), backing_(range.backing), dirty_(reinterpret_cast<word*>(tables.dirty)),
-          idle_(range.idle), limit_(range, pages, limit_bytes, name) {
+          limit_(range, pages, limit_bytes, name) {
         bitmap_.start(tables.bitmap, pages);
-        if (idle_ != nullptr) idle_->start(tables.idle);
     }
     arena_pages(const arena_pages&) = delete;
     arena_pages& operator=(const arena_pages&) = delete;
@@ -108,7 +106,6 @@ class arena_pages {
     // Never waits, makes no system call.
     ALLOT_ALWAYS_INLINE void give(std::size_t first, std::size_t n) noexcept {
         mark_dirty(first, n);
-        if (ALLOT_UNLIKELY(idle_ != nullptr)) idle_->used(first, n);
         limit_.unconfirm(n);
         put_back(first, n, n);
     }
@@ -145,23 +142,13 @@ class arena_pages {
         while (returned == 0 && is_in_trim()) yield();
         return returned;
     }
-    // A step of retain::idle. The same.
-    ALLOT_NOINLINE std::size_t trim_idle() noexcept {
-        std::size_t bytes = 0;
-        if (idle_ != nullptr && returns_pages_) {
-            const auto found = idle_->step(bitmap_.word_count(), [this](std::size_t w) { return free_and_dirty(w); });
-            if (found.pages != 0) static_cast<void>(return_pages(found.word, found.pages, bytes));
-        }
-        return bytes;
-    }
     void set_payer(page_payer& payer) noexcept {
+        commits_ = commits_ || system_.are_preallocated();
         if (!commits_) return;
         payer_ = &payer;
-        if (payer.is_limited()) system_.ask_by_unit();
+        if (payer.is_limited() || system_.are_preallocated()) system_.ask_by_unit();
     }
     bool has_payer() const noexcept { return payer_ != nullptr; }
-    // The state of retain::idle; null: another rule.
-    idle_pages* idle() const noexcept { return idle_; }
 
     bool takes_clean_plain_pages() const noexcept {
         return limit_.keeps_none() && commits_ && system_.is_plain_at_low();
@@ -291,7 +278,8 @@ class arena_pages {
     }
     // ---- huge OS pages, where committed pages are charged: the system fills one for the first page that is touched in
     // it. So a take that commits a page of a unit without committed pages commits all of it; the others are free and
-    // dirty then, and cost the next takes nothing. Where all cannot be charged, the unit gets no huge OS page.
+    // dirty then, and cost the next takes nothing. Where all cannot be charged, the unit gets no huge OS page; of
+    // preallocated ones, the take is refused.
 
     // The units of a run: those at its ends of which it takes a part, and the whole ones between.
     struct huge_units {
@@ -311,7 +299,7 @@ class arena_pages {
             if (system_.may_be_huge(at) && !is_clean_unit(at)) system_.ask(at, at + unit, false);
     }
     // Requires lock_. Adds to `budget.wanted` what the units have beside the run.
-    huge_units units_of(const run& found, page_budget& budget) const noexcept {
+    huge_units units_of(const run& found, page_budget& budget) noexcept {
         const std::size_t unit = system_.unit(), end = found.first + found.pages;
         huge_units of{align_down(found.first, unit), align_up(end, unit)};
         std::size_t more = 0;
@@ -323,6 +311,13 @@ class arena_pages {
             of.high = of.end != end && is_clean_unit(of.end - unit);
             if (of.low) more += found.first - of.first;
             if (of.high) more += of.end - end;
+        }
+        if (system_.are_preallocated()) { // the system fills them whole, whatever is asked for
+            budget.clean += more;
+            if (budget.clean > budget.most) return {};
+            mark_clean_dirty(of.first, found.first);
+            mark_clean_dirty(end, of.end);
+            return {};
         }
         budget.wanted = max(budget.wanted, budget.clean + more);
         of.asks = of.low || of.high || found.pages >= unit;
@@ -472,14 +467,13 @@ class arena_pages {
     const bool returns_pages_;
     const bool under_pressure_; // a take that the system refuses trims, and asks again
     const bool lent_;
-    const bool commits_;      // pages are committed when they are taken
+    bool commits_;            // pages are committed when they are taken; preallocated ones: for the payer
     std::size_t in_trim_ = 0; // pages of trimmed_run that are marked taken; requires lock_
     page_bitmap bitmap_;
 
     system_pages system_;
     page_backing* const backing_;
     word* const dirty_;
-    idle_pages* const idle_;
     page_payer* payer_ = nullptr; // null: nobody is charged here
 
     alignas(64) page_limit limit_;

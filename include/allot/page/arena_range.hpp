@@ -11,9 +11,6 @@
 namespace allot::inline ALLOT_ABI {
 
 class page_backing;
-namespace detail {
-class idle_pages;
-}
 
 /// The result of a page policy's make().
 struct arena_range {
@@ -22,18 +19,18 @@ struct arena_range {
     std::size_t mapping = 0;    // bytes that the arena unmaps at its end; 0: not its own mapping
     std::size_t front = 0;      // bytes in front of `begin` of the same mapping, for the arena's tables
     unsigned page_shift = 20;
-    bool committed = false;      // usable from the start
-    bool returns_pages = false;  // free pages may be returned to the system
-    bool under_pressure = false; // free pages are returned before a request fails for lack of memory
+    bool committed = false;       // usable from the start
+    std::size_t preallocated = 0; // bytes of each OS page, if the administrator preallocated them; else 0
+    bool returns_pages = false;   // free pages may be returned to the system
+    bool under_pressure = false;  // free pages are returned before a request fails for lack of memory
     bool transparent_huge = false;
-    bool advised = false;               // transparent huge pages are asked for already, for all of it
-    bool lock = false;                  // against swapping
-    const char* page_kind = "plain";    // see page_arena::page_kind()
-    std::byte* out_of_band = nullptr;   // zeros for the arena's tables; null: the arena maps its own
-    detail::idle_pages* idle = nullptr; // the state of retain::idle; null: another rule
-    page_backing* backing = nullptr;    // null: the pages are memory of the system or of the caller
-    bool headers_out_of_band = false;   // the host does not touch the pages
-    const char* why = "";               // the reason that there is no range
+    bool advised = false;             // transparent huge pages are asked for already, for all of it
+    bool lock = false;                // against swapping
+    const char* page_kind = "plain";  // see page_arena::page_kind()
+    std::byte* out_of_band = nullptr; // zeros for the arena's tables; null: the arena maps its own
+    page_backing* backing = nullptr;  // null: the pages are memory of the system or of the caller
+    bool headers_out_of_band = false; // the host does not touch the pages
+    const char* why = "";             // the reason that there is no range
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -3,7 +3,7 @@
 // A private arena's pages are charged while they are committed: taken, or free and may hold memory of the system. So a
 // take charges only the clean ones of its pages, and none where all were used before; a given page stays charged, as
 // idle memory, until the arena returns it to the system (page_payer.hpp). A shared arena's pages are charged while they
-// are taken, and those of an arena that commits nothing.
+// are taken, and those of an arena of lent or device memory.
 // Invariant: charged bytes = pages held so x page size, and never exceed the ledger's limit.
 // Cost: two references and a word; O(1) per call. Threads: any.
 #pragma once
@@ -59,7 +59,6 @@ template <class Ledger> class charged_pages {
                                      std::size_t first = 0) noexcept
         -> decltype(get(std::declval<detail::page_budget&>())) {
         [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
-        arena_.trim_some();
         // Other threads wait for moves to end, and a charge may call listeners or wait for other requests. So a charge
         // is in a move only if the ledger calls no listeners.
         if constexpr (!calls_listeners) move.begin();

@@ -1,8 +1,9 @@
 // page::huge_pages: OS pages that the administrator preallocated (hugetlb), where there are enough of them.
 //
-// Otherwise transparent huge pages from the first byte on, where the system has them, unless the limit is less than
-// 64 MiB; otherwise plain pages. The
-// arena's page_kind() says which. Preallocated pages are taken all at once and are not returned before the arena ends.
+// Otherwise, and where the limit is less than one of them, transparent huge pages from the first byte on, where the
+// system has them, unless the limit is less than 64 MiB; otherwise plain pages. The arena's page_kind() says which.
+// Preallocated pages are reserved all at once. One is in memory, and charged, from the first use of a part of it until
+// the arena ends.
 // Cost: none on the path. Threads: those of arena. Source: HPCC roxiemem's huge page mode, 2012.
 #pragma once
 
@@ -22,7 +23,8 @@ template <huge_options Options> struct huge_pages {
     static constexpr bool options_valid = page::valid(Options);
     static constexpr std::string_view about =
         "preallocated huge OS pages; else transparent ones; else plain ones; page_kind() reports which";
-    static constexpr std::string_view cost = "all memory is taken at once; fewer TLB misses";
+    static constexpr std::string_view cost =
+        "all memory is reserved at once, and charged by whole huge pages; fewer TLB misses";
 
     static arena_range make(const detail::range_request& request) noexcept {
         const std::size_t page = detail::page_size_for(request, Options.page);
@@ -35,11 +37,13 @@ template <huge_options Options> struct huge_pages {
         arena_range range = detail::reserve_range(page, whole, Options.huge_page);
         if (range.begin == nullptr) return range;
         range.lock = Options.lock;
-        if (range.bytes == whole && sys::replace_by_huge(range.begin, range.bytes, Options.huge_page)) {
+        const bool fits = range.bytes == whole && request.limit >= Options.huge_page;
+        if (fits && sys::replace_by_huge(range.begin, range.bytes, Options.huge_page)) {
             range.committed = true;
+            range.preallocated = Options.huge_page;
             range.page_kind = "hugetlb";
         } else {
-            const std::size_t gone = range.bytes == whole ? whole : 0;
+            const std::size_t gone = fits ? whole : 0;
             if (range.front != 0) sys::unmap(range.begin - range.front, range.front);
             if (gone < range.mapping) sys::unmap(range.begin + gone, range.mapping - gone);
             range = detail::reserve_range(page, bytes != 0 ? bytes : detail::default_reserve(request.limit, memory));

@@ -10,9 +10,8 @@
 // (arena_pages.hpp). The host never reads the pages of a device (page_backing.hpp): their headers are out of band.
 // arena<Set> (arena.hpp) is one that its set of policies has a range for, and that is found by address.
 // Invariant: taken pages are usable memory; committed pages, free ones among them, never exceed the limit.
-// Cost: 66.1 bits per page out of band (67.1 under retain::idle); two mappings per arena, four once it has a run of
-// pages. Taking a page that was used before searches two words under a spin lock; taking and giving pages test one
-// pointer for retain::idle.
+// Cost: 66.1 bits per page out of band; two mappings per arena, four once it has a run of
+// pages. Taking a page that was used before searches two words under a spin lock.
 // Threads: any, except for construction and destruction. A child of fork() has its own copy, which it may use if no
 // other thread of the parent was inside a call to the arena.
 // Source: HPCC roxiemem's page bitmap, 2009; watermarks as in snmalloc's ranges, 2019.
@@ -28,23 +27,16 @@
 #include <allot/page/arena_range.hpp>
 #include <allot/page/arena_stats.hpp>
 #include <allot/page/page_map.hpp>
-#include <allot/reclaim/user_call.hpp>
 #include <allot/sys/lock_rank.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
 namespace detail {
 class arena_table;
-class resting_arena;
-
-// The arenas under retain::idle.
-inline constinit tenants idle_arenas;
-
-} // namespace detail
+}
 
 /// Every arena<Set> is one.
 /// Requires: addresses passed in are in the arena's range, except for contains(); every tenant was removed before the
@@ -76,7 +68,6 @@ class page_arena {
     /// run, or the system refuses memory: `why`, unless it is null, says which. A failed take changes nothing.
     /// Complexity: a search of the page bitmap under a spin lock; a system call where pages were not committed before.
     std::byte* take(std::size_t pages = 1, charge_status* why = nullptr) noexcept {
-        if (ALLOT_UNLIKELY(pages_.idle() != nullptr)) pages_.trim_idle();
         detail::memory_request asked{pages > SIZE_MAX >> page_shift() ? SIZE_MAX : bytes_of(pages)};
         detail::page_budget all;
         std::byte* const first = take(pages, all, asked);
@@ -129,28 +120,13 @@ class page_arena {
     /// preallocated, and under retain::never.
     /// Complexity: O(pages / 64), and a system call per run of free pages.
     std::size_t trim() noexcept { return pages_.trim(); }
-    /// Does the step that page requests do under retain::idle: returns up to 8 pages that were not used for the set's
-    /// time span; once in that span it asks tenants that rest for pages that they do not need. For programs that
-    /// have a timer.
-    /// Returns: the bytes returned to the system; 0 under other retain rules.
-    /// Complexity: a clock read, at most 256 words of the bitmap.
-    std::size_t trim_idle() noexcept {
-        if (pages_.idle() == nullptr) return 0;
-        ask_resting_tenants();
-        return pages_.trim_idle();
-    }
-    // The same at a page request of a client; and a step for another arena under retain::idle.
-    void trim_some() noexcept {
-        if (ALLOT_UNLIKELY(pages_.idle() != nullptr)) trim_some_now();
-    }
     // At a shortage of as many bytes, where the retain rule allows it and committed pages are charged: returns free
     // pages to the system, at least as many, more where much is free; those first that would be taken last. In bytes.
     std::size_t trim_for(std::size_t bytes) noexcept {
         return pages_.has_payer() && bytes != 0 ? pages_.trim_at_shortage(bytes) : 0;
     }
     // Has committed pages charged to the owner of the arena, who charges them when they are taken; before the first
-    // take. `payer` outlives the arena. Ignored where no pages are committed: they are usable from the start, or of a
-    // device.
+    // take. `payer` outlives the arena. Ignored where the memory is lent, or of a device.
     void set_payer(detail::page_payer& payer) noexcept { pages_.set_payer(payer); }
     // Whether the next take commits all of its pages, and likely none that may be in a huge OS page.
     bool takes_clean_plain_pages() const noexcept { return pages_.takes_clean_plain_pages(); }
@@ -254,13 +230,12 @@ class page_arena {
 
   private:
     friend class detail::arena_table;
-    friend class detail::resting_arena;
 
     std::size_t pages_of(const arena_range& range) const noexcept {
         return memory_.tables() != nullptr ? range.bytes >> range.page_shift : 0;
     }
     detail::arena_tables tables_of(const arena_range& range) const noexcept {
-        return {memory_.tables(), pages_of(range), range.idle != nullptr};
+        return {memory_.tables(), pages_of(range)};
     }
     std::size_t bytes_of(std::size_t pages) const noexcept { return pages << page_shift(); }
     std::byte* take_run(std::size_t pages, detail::run_use use, detail::page_budget& budget,
@@ -270,48 +245,12 @@ class page_arena {
     }
     std::size_t index(const void* p) const noexcept { return bounds_.offset(p) >> page_shift(); }
 
-    void ask_resting_tenants() noexcept {
-        if (!pages_.idle()->has_begun()) return;
-        detail::check_no_lock_is_held("asks the tenants of an arena");
-        tenants_.for_each([](tenant& t) { static_cast<void>(t.return_resting()); });
-    }
-    ALLOT_NOINLINE void trim_some_now() noexcept {
-        pages_.trim_idle();
-        if (!detail::user_call::may_do_steps_for_others()) return;
-        ask_resting_tenants();
-        if (resting_ != nullptr) static_cast<void>(detail::idle_arenas.return_resting_of_others(*resting_, 1));
-    }
-
     detail::arena_bounds bounds_;
     const bool headers_out_of_band_;
     const char* const page_kind_;
-    tenant* resting_ = nullptr; // the arena itself, under retain::idle
     detail::arena_memory memory_;
     mutable detail::tenants tenants_;
     detail::arena_pages pages_;
 };
 
-namespace detail {
-
-// An arena under retain::idle as a tenant of the process: page requests of other arenas return its memory.
-class resting_arena final : tenant {
-  public:
-    explicit resting_arena(page_arena& a) noexcept : tenant("arena"), arena_(a) {
-        if (a.pages_.idle() == nullptr) return; // its pages are preallocated
-        a.resting_ = this;
-        idle_arenas.add(*this);
-    }
-    ~resting_arena() {
-        if (std::exchange(arena_.resting_, nullptr) != nullptr) idle_arenas.remove(*this);
-    }
-
-  private:
-    std::size_t held() const noexcept override { return arena_.stats().committed; }
-    std::size_t return_idle(std::size_t, bool) noexcept override { return arena_.trim(); }
-    std::size_t return_resting() noexcept override { return arena_.trim_idle(); }
-
-    page_arena& arena_;
-};
-
-} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -1,7 +1,7 @@
 // How many pages of an arena are taken, and how many are committed, under its limit.
 //
-// Committed: taken, or free and may hold memory of the system. A range that is usable from the start, or has a backing,
-// counts none of them: there the limit bounds taken pages.
+// Committed: taken, or free and may hold memory of the system. A range that is usable from the start, unless it is
+// preallocated and charged, or has a backing, counts none of them: there the limit bounds taken pages.
 // Invariant: pages committed never exceed the limit; the peak counts only takes that succeeded.
 // Cost: 64 bytes; an atomic operation per call. Threads: any; admits(), beyond() and take() under the arena's lock.
 #pragma once

@@ -9,7 +9,6 @@
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/page/arena_memory.hpp>
-#include <allot/page/idle_pages.hpp>
 #include <allot/page/range_request.hpp>
 
 #include <cstddef>
@@ -35,9 +34,6 @@ template <class Page, class Retain> class range_source {
 
   public:
     static constexpr bool lent = requires { Page::lent; };
-    static constexpr bool rests = idle_state<Retain>::enabled;
-    static_assert(!source::on_device || !rests,
-                  "allot: retain::idle would wait for the device at page requests; name retain::on_call instead");
     // The values of a constructor that say which range.
     using accepted = std::conditional_t<lent, types<page_bytes, std::span<std::byte>>,
                                         decltype(types<page_bytes, reserve_bytes>{} + typename source::values{})>;
@@ -59,17 +55,14 @@ template <class Page, class Retain> class range_source {
     // Call once.
     arena_range make(const range_request& request) noexcept {
         arena_range range;
-        if constexpr (lent) range = Page::make(request, &arena_tables::lent_bytes);
+        if constexpr (lent) range = Page::make(request, &arena_tables::bytes);
         else range = source::make(request, backing_);
         range.returns_pages = range.returns_pages && Retain::when_called;
         range.under_pressure = Retain::under_pressure;
-        if constexpr (rests)
-            if (range.returns_pages) range.idle = &idle_;
         return range;
     }
 
   private:
-    ALLOT_NO_UNIQUE_ADDRESS idle_state<Retain> idle_;
     ALLOT_NO_UNIQUE_ADDRESS typename source::backing backing_;
 };
 

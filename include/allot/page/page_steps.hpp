@@ -2,7 +2,7 @@
 // transit, the arena's other tenants.
 //
 // Invariant: it is a listed request of pages_in_transit during its life, so no move that ends meanwhile is missed.
-// Cost: 80 bytes of stack, after a refusal. Threads: the request's own.
+// Cost: 56 bytes of stack, after a refusal. Threads: the request's own.
 #pragma once
 
 #include <allot/account/ladder.hpp>

@@ -78,7 +78,7 @@ inline arena_range reserve_range(std::size_t page, std::size_t bytes, std::size_
         const std::size_t whole = align_up(bytes, arena_table::granule_bytes);
         range.bytes = bytes;
         range.mapping = whole;
-        range.front = arena_tables::bytes(bytes >> range.page_shift, true);
+        range.front = arena_tables::bytes(bytes >> range.page_shift);
         range.begin = sys::reserve(whole, align, range.front);
         if (range.begin != nullptr) return range;
         range.mapping = bytes;

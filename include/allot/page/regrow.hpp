@@ -9,7 +9,7 @@
 // Where committed pages are charged, a slid run is charged for all pages in front of it, and what it has left stays
 // charged until it returns to the system.
 // Invariant: until finish() or undo() the old pages and the new ones are taken, and those that it gains are charged.
-// Cost: 48 bytes of stack; one page request or three. Threads: the run's owner.
+// Cost: 40 bytes of stack; one page request or three. Threads: the run's owner.
 #pragma once
 
 #include <allot/account/memory_request.hpp>

@@ -4,11 +4,12 @@
 //
 // A commit step grows with what is committed. Huge OS pages are asked for beyond the first and last 16 MiB, where they
 // do not inflate a small arena; the system fills them whole, so they are returned whole. Where committed pages are
-// charged, they are asked for by the unit, a whole huge OS page, and only where all of it is charged (arena_pages.hpp).
+// charged, they are asked for by the unit, a whole huge OS page, and only where all of it is charged (arena_pages.hpp);
+// preallocated ones are charged by the unit.
 // Pages to be locked are locked when they are committed.
 // Invariant: pages below `low` and from `high` on are usable, also after they were returned; the marks only move
 // towards each other.
-// Cost: 40 bytes; two loads to ask, one or two system calls to commit. Threads: any; several may commit the same pages,
+// Cost: 64 bytes; two loads to ask, one or two system calls to commit. Threads: any; several may commit the same pages,
 // which is harmless; pages are returned by the thread that has marked them taken. Source: snmalloc's ranges, 2019.
 #pragma once
 
@@ -30,7 +31,9 @@ class system_pages {
   public:
     system_pages(const arena_range& range, std::size_t pages) noexcept
         : low_(range.committed ? pages : 0), high_(pages), begin_(range.begin), pages_(pages), shift_(range.page_shift),
-          wants_lock_(range.lock), huge_(range.transparent_huge), from_(range.advised ? 0 : huge_from >> shift_) {}
+          wants_lock_(range.lock), huge_(range.transparent_huge), preallocated_(range.preallocated != 0),
+          unit_((preallocated_ ? range.preallocated : huge_page) >> shift_),
+          from_(range.advised || preallocated_ ? 0 : huge_from >> shift_) {}
 
     // Pages below low() and from high() on are committed, or were.
     std::size_t low() const noexcept { return low_.load(std::memory_order_acquire); }
@@ -80,19 +83,20 @@ class system_pages {
         return wide;
     }
 
-    // Huge OS pages are asked for by the unit from now on.
+    // Huge OS pages are asked for by the unit from now on; preallocated ones are there.
     void ask_by_unit() noexcept {
-        by_unit_ =
-            huge_ && shift_ < log2_floor(huge_page) && is_aligned(reinterpret_cast<std::uintptr_t>(begin_), huge_page);
+        by_unit_ = (huge_ || preallocated_) && unit_ > 1 &&
+                   is_aligned(reinterpret_cast<std::uintptr_t>(begin_), unit_ << shift_);
     }
+    bool are_preallocated() const noexcept { return preallocated_; }
     bool asks_by_unit() const noexcept { return by_unit_; }
     // For a run that ends there: one in the pages of the lower end has no huge OS page.
     bool asks_by_unit(std::size_t end) const noexcept { return by_unit_ && end > from_; }
     // Pages of a unit. The units begin at multiples of it.
-    std::size_t unit() const noexcept { return huge_page >> shift_; }
+    std::size_t unit() const noexcept { return unit_; }
     // Whether a unit may be a huge OS page.
     bool may_be_huge(std::size_t first) const noexcept {
-        return first >= from_ && first + unit() <= pages_ - min(from_, pages_);
+        return first >= from_ && first + unit_ <= pages_ - min(from_, pages_);
     }
     // Asks for huge OS pages in whole units; or for none.
     void ask(std::size_t first, std::size_t end, bool huge) const noexcept {
@@ -130,6 +134,8 @@ class system_pages {
     const unsigned shift_;
     const bool wants_lock_;
     const bool huge_;
+    const bool preallocated_;
+    const std::size_t unit_; // pages of a huge OS page
     const std::size_t from_; // pages at either end without huge OS pages
     bool by_unit_ = false;
     std::atomic<bool> lock_refused_{false};

@@ -31,11 +31,6 @@ class user_call {
     static bool is_inside_listener() noexcept {
         return any([](const user_call& c) { return c.kind_ == kind::listener; });
     }
-    // Whether requests may do steps for other objects: one of these may be what is called, or be charged where that
-    // listener listens.
-    static bool may_do_steps_for_others() noexcept {
-        return !any([](const user_call& c) { return c.kind_ != kind::reclaimer; });
-    }
     static bool is_about(const void* what) noexcept {
         return any([&](const user_call& c) { return c.about_ == what; });
     }

@@ -3,7 +3,7 @@
 //     void* const row = rows.allocate_for(n, 500_ms);
 //     void* const same = rows.allocate_for(n, {10_s, stop});   // allot::cancellation stop
 //
-// Cost: 16 bytes. Threads: values.
+// Cost: 24 bytes. Threads: values.
 #pragma once
 
 #include <allot/config.hpp>

@@ -26,10 +26,7 @@ template <class Set> void write_report_json(text_writer& out, const device_alloc
     if (f.limit != SIZE_MAX) json.put("limit", f.limit);
     json.put("charged", f.charged).put("mapped", f.mapped).put("pieces", f.pieces).put("peak", f.peak);
     json.put("live", f.live).put("live_blocks", f.live_blocks).put("largest_free_run", f.largest_free_run);
-    json.put("free_for_all", f.free_for_all)
-        .put("idle", f.idle)
-        .put("free_after_wait", f.free_after_wait)
-        .put("captured", f.captured);
+    json.put("free_for_all", f.free_for_all).put("free_after_wait", f.free_after_wait).put("captured", f.captured);
     json.put("events", f.events).put("waits", f.waits).put("allocations", f.allocations).put("frees", f.frees);
     json.put("refused", f.refused).put("steals", f.steals).put("joined", f.joined);
     json.put("grown", f.grown).put("released", f.released).put("host_metadata", f.metadata);

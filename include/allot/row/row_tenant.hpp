@@ -28,10 +28,6 @@ template <class Core> class row_tenant final : public tenant {
             returned += core_.pages().trim_for(bytes - returned);
         return returned;
     }
-    // The arena returns them after their time. Slots that wait in the quarantine look idle, and are there to stay.
-    std::size_t return_resting() noexcept override {
-        return Core::policies::guard::waits == 0 && rests() ? give_empty_pages() : 0;
-    }
     void set_shut(bool now) noexcept override { core_.heaps().set_shut(now); }
     // Committed and resident bytes are 0 for a shared arena: they cannot be attributed to one manager.
     item_stats stats() const noexcept override {

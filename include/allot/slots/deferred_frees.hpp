@@ -8,7 +8,7 @@
 // Invariant: a page with deferred frees cannot be found empty, so it stays with the heap.
 // Lag: flush_limit is 1/64 of a page's slots, at most 64. So at most 4,032 slots, less than one page of them, in at
 // most 64 pages are uncounted; 64 batches later they are counted.
-// Cost: 528 bytes per cache; about 1/64 of an atomic operation per slot where releases meet few pages.
+// Cost: 520 bytes per cache; about 1/64 of an atomic operation per slot where releases meet few pages.
 // no_deferred_frees counts at once and has no size. Threads: the cache's user; pending() by any.
 // Source: HPCC roxiemem's delayrelease heaps, 2017; here the releaser keeps the count.
 #pragma once

@@ -4,7 +4,7 @@
 // A page's state word is updated for some dozen slots at once, so threads that release rows of the same pages contend
 // less. A slot that is marked and not counted may be claimed: the page's count is then negative until the flush.
 // Counted slots are always found by a hint, so a claim scans no more than under slots::scanning.
-// Cost: as slots::scanning, and 528 bytes per cache; free memory is seen later (slots/deferred_frees.hpp: Lag).
+// Cost: as slots::scanning, and 520 bytes per cache; free memory is seen later (slots/deferred_frees.hpp: Lag).
 // Source: HPCC roxiemem's delayrelease heaps, 2017.
 #pragma once
 
@@ -25,7 +25,7 @@ struct delay_release {
     using provides = scanning::provides;
     static constexpr std::string_view about =
         "as scanning; under contention the releaser defers counting and counts some dozen slots at once";
-    static constexpr std::string_view cost = "as scanning, and 528 bytes per cache; free memory is seen a little later";
+    static constexpr std::string_view cost = "as scanning, and 520 bytes per cache; free memory is seen a little later";
 
     static constexpr std::size_t min_row_bytes = scanning::min_row_bytes;
     static constexpr std::size_t out_of_band_bytes(std::size_t slots, std::size_t stride, std::size_t header) noexcept {

@@ -5,7 +5,7 @@
 // Each decoded link is checked against the page's geometry before it is followed. The multiplication spreads a changed
 // byte upwards, and valid offsets have an upper byte of 0: a link with one changed byte passes the check with a
 // probability below 1/256, a random word with capacity / 2^32.
-// Cost: 3 instructions per link written, 3 per link read, 6 per check; 20 bytes per heaplet.
+// Cost: 3 instructions per link written, 3 per link read, 6 per check; 16 bytes per heaplet.
 // Threads: read and written by any; `broken` by the holder of the heap's lock.
 // Source: CONFIG_SLAB_FREELIST_HARDENED, Linux 2017; divisibility by one multiplication, Granlund and Montgomery 1994.
 #pragma once

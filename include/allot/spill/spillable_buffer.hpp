@@ -9,7 +9,7 @@
 // It is a reclaimer of the near account: a request that is short there moves it to far memory, unless it is pinned.
 // What leaves is charged to the far account. A limit that is on both accounts gains nothing by that: the far account
 // must not be below a limit that near memory is short of.
-// Cost: one object of the host's heap, 160 bytes; a move copies the bytes. Threads: any; pins of several threads may
+// Cost: one object of the host's heap, 216 bytes; a move copies the bytes. Threads: any; pins of several threads may
 // overlap. Checked builds report what breaks a `Requires`. Source: Spark-RAPIDS' SpillableHandle, 2024.
 #pragma once
 

@@ -38,8 +38,7 @@ template <class Node> struct called_hook {
 enum class walk_step : std::uint8_t {
     skip,
     call,
-    call_last, // the walk ends after it
-    end,       // without a call
+    end, // of the walk, without a call
 };
 
 // The order in which all objects are equals.
@@ -236,10 +235,6 @@ template <class Node, called_hook<Node> Node::* Place> template <class Lock> cla
     template <class Wants> Node* next(Wants wants) noexcept {
         if (stage_ == stage::over) return nullptr;
         lock_.lock();
-        return next_unlocking(wants);
-    }
-    // The same. Requires the lock, and returns without it.
-    template <class Wants> Node* next_unlocking(Wants wants) noexcept {
         if (stage_ == stage::before) begin();
         const bool wakes = end_call();
         walk_step how = walk_step::end;
@@ -248,7 +243,7 @@ template <class Node, called_hook<Node> Node::* Place> template <class Lock> cla
             if (hook(*node).number <= here_.began && (how = wants(*node)) != walk_step::skip) break;
         if (how == walk_step::end) node = nullptr;
         here_.current = node;
-        here_.following = node != nullptr && how != walk_step::call_last ? hook(*node).next : nullptr;
+        here_.following = node != nullptr ? hook(*node).next : nullptr;
         if (node != nullptr) ++hook(*node).calls;
         else leave();
         unlock(wakes);

@@ -1,6 +1,6 @@
-// Clocks: a coarse and a fine one in nanoseconds, and the processor's tick counter.
+// A clock in nanoseconds, and the processor's tick counter.
 //
-// Cost: coarse_clock 5 ns, with a resolution of some milliseconds; ticks() about 20 cycles, never a system call.
+// Cost: ticks() about 20 cycles, never a system call.
 // Threads: any.
 #pragma once
 
@@ -24,9 +24,6 @@ inline std::uint64_t nanoseconds(clockid_t clock) noexcept {
 } // namespace detail
 
 // Nanoseconds since an unspecified start; monotonic.
-struct coarse_clock {
-    static std::uint64_t now() noexcept { return detail::nanoseconds(CLOCK_MONOTONIC_COARSE); }
-};
 struct fine_clock {
     static std::uint64_t now() noexcept {
         return fault::is_directed() ? fault::now() : detail::nanoseconds(CLOCK_MONOTONIC);

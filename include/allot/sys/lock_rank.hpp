@@ -36,7 +36,6 @@ enum class lock_rank : std::uint8_t {
     tree,    // the accounts of a tree
     arbiter, // tasks and threads that share memory
     pages_in_transit,
-    idle_pages,
     arena,
     device_mapping,
     leaf, // holds no other lock
@@ -83,7 +82,6 @@ class held_locks {
                                                 "a tree of accounts",
                                                 "an arbiter",
                                                 "pages in transit",
-                                                "idle pages",
                                                 "an arena",
                                                 "a device mapping",
                                                 "an inner object"};

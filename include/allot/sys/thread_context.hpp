@@ -1,7 +1,7 @@
 // What the calling thread is inside of: calls of a user's code, tokens of tasks, retry scopes, a request that waits.
 //
 // Tokens on the thread's stack set the members and restore them, so each names the innermost one, or is as below.
-// Invariant: it has no other thread's. Cost: 120 bytes per thread; read where a request is refused, and by tokens.
+// Invariant: it has no other thread's. Cost: 128 bytes per thread; read where a request is refused, and by tokens.
 // Threads: the thread itself.
 #pragma once
 

@@ -1,4 +1,4 @@
-"""Bugs of the stream-ordered allocator: streams, captures, idle pieces, segments."""
+"""Bugs of the stream-ordered allocator: streams, captures, segments."""
 from .bug import bug, wait
 
 BUGS = {

@@ -45,7 +45,7 @@ TEST_CASE("trivial policies are empty") {
         all_empty<size::packed, size::exact, size::bucketed<>, count::links, count::links_out_of_band, count::none>);
     STATIC_REQUIRE(all_empty<ledger::none, ledger::counter, spill::none, oom::null, oom::raise, order::host, fit::best,
                              fit::buddy, fit::runs>);
-    STATIC_REQUIRE(all_empty<retain::never, retain::on_call, retain::on_pressure, retain::idle<time_span{10}>>);
+    STATIC_REQUIRE(all_empty<retain::never, retain::on_call, retain::on_pressure>);
     STATIC_REQUIRE(all_empty<watch::none, watch::counters, watch::peaks, watch::trace<>>);
     STATIC_REQUIRE(all_empty<guard::none, guard::encoded, guard::canary, guard::quarantine<8>, guard::zero,
                              guard::all<guard::canary, guard::zero>>);

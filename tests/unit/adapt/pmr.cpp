@@ -109,13 +109,27 @@ TEMPLATE_TEST_CASE("pmr containers live in blocks of a chunk arena", "[adapt]", 
     CHECK(blocks.valid());
 }
 
+namespace {
+
+// A resource of rows and one of blocks, both with nothing allocated in the end.
+template <class Blocks> struct rows_and_blocks {
+    allot::row_manager<allot::use::containers> rows{allot::limit{256_MiB}};
+    allot::chunk_arena<Blocks> blocks{allot::limit{256_MiB}};
+    memory_resource<allot::row_manager<allot::use::containers>> of_rows{rows};
+    memory_resource<allot::chunk_arena<Blocks>> of_blocks{blocks};
+    std::pmr::memory_resource* const resources[2] = {&of_rows, &of_blocks};
+
+    ~rows_and_blocks() {
+        CHECK(rows.live_rows() == 0);
+        CHECK(blocks.stats().live == 0);
+    }
+};
+
+} // namespace
+
 TEST_CASE("threads share a pmr resource of a source that threads may share", "[adapt]") {
-    allot::row_manager<allot::use::containers> rows{allot::limit{64_MiB}};
-    allot::chunk_arena<thread_blocks> blocks{allot::limit{64_MiB}};
-    memory_resource of_rows(rows);
-    memory_resource of_blocks(blocks);
-    for (std::pmr::memory_resource* const resource :
-         {static_cast<std::pmr::memory_resource*>(&of_rows), static_cast<std::pmr::memory_resource*>(&of_blocks)}) {
+    rows_and_blocks<thread_blocks> sources;
+    for (std::pmr::memory_resource* const resource : sources.resources) {
         std::vector<std::pmr::vector<std::pmr::string>> texts(4, std::pmr::vector<std::pmr::string>(resource));
         const auto in_threads = [&](auto work) {
             std::vector<std::thread> threads;
@@ -135,8 +149,6 @@ TEST_CASE("threads share a pmr resource of a source that threads may share", "[a
             CHECK(texts[t][499] == std::pmr::string(199, static_cast<char>('a' + t), resource));
         }
     }
-    CHECK(rows.live_rows() == 0);
-    CHECK(blocks.stats().live == 0);
 }
 
 namespace {
@@ -229,20 +241,14 @@ TEST_CASE("rows whose set was forgotten hold over-aligned bytes, and null is ign
 }
 
 TEST_CASE("pools of the standard library live in rows and blocks, whatever alignment they ask for", "[adapt]") {
-    allot::row_manager<allot::use::containers> rows{allot::limit{256_MiB}};
-    allot::chunk_arena<blocks_set> blocks{allot::limit{256_MiB}};
-    memory_resource of_rows(rows);
-    memory_resource of_blocks(blocks);
-    for (std::pmr::memory_resource* const resource :
-         {static_cast<std::pmr::memory_resource*>(&of_rows), static_cast<std::pmr::memory_resource*>(&of_blocks)}) {
+    rows_and_blocks<blocks_set> sources;
+    for (std::pmr::memory_resource* const resource : sources.resources) {
         std::pmr::synchronized_pool_resource pool{{.max_blocks_per_chunk = 0, .largest_required_pool_block = 64_KiB},
                                                   resource};
         std::vector<std::pair<void*, std::size_t>> all;
         for (std::size_t n = 1; n <= 200'000; n += 1 + n / 3) all.push_back({pool.allocate(n), n});
         for (const auto& [p, n] : all) pool.deallocate(p, n);
     }
-    CHECK(rows.live_rows() == 0);
-    CHECK(blocks.stats().live == 0);
 }
 
 TEST_CASE("pmr containers hold over-aligned types", "[adapt]") {

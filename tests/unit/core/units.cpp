@@ -22,7 +22,7 @@ TEST_CASE("sizes are written as people write them") {
 
 namespace {
 
-template <allot::time_span Span> constexpr std::uint64_t ms_of = Span.ms; // as in retain::idle<10s>
+template <allot::time_span Span> constexpr std::uint64_t ms_of = Span.ms; // a template argument, too
 
 } // namespace
 

@@ -172,3 +172,62 @@ TEST_CASE("device allocator: what it does not use serves others below its accoun
     CHECK(idle.valid());
     CHECK(gpu.valid());
 }
+
+namespace {
+
+// A device allocator that holds all that its task may use; who else charges the task asks it for what it does not use.
+struct asked_one {
+    allocator_machine m;
+    account task{name{"task"}, allot::limit{16_MiB}}, leaf{task, name{"leaf"}};
+    allot::device_allocator<charged> gpu{m.api, task, name{"gpu"}, unheard};
+
+    explicit asked_one(allot::device::simulator_options options) : m{options} {}
+    void ask() {
+        if (leaf.try_charge(1)) leaf.refund(1);
+    }
+};
+
+} // namespace
+
+TEST_CASE("device allocator: others get nothing that the device has not done, and wait for nothing", "[accounts]") {
+    using call = allocator_machine::call;
+    asked_one s{{.execution = allot::device::execution::delayed}};
+    s.gpu.deallocate(s.m.used(s.gpu, 16_MiB, s.m.a), s.m.a);
+    for (int i = 0; i != 50 && s.gpu.used() != 0; ++i) s.ask();
+    CHECK(s.gpu.used() == 0);
+    CHECK(s.m.sim.count(call::synchronize_device) + s.m.sim.count(call::synchronize_event) == 0);
+    CHECK(s.m.sim.hazards() == 0);
+    const auto c = s.m.make_stream();
+    s.gpu.deallocate(s.m.used(s.gpu, 16_MiB, c), c);
+    REQUIRE(s.m.api.destroy_stream(c)); // untold: nothing can be recorded behind its frees
+    for (int i = 0; i != 4; ++i) s.ask();
+    CHECK(s.gpu.used() == 16_MiB);
+    CHECK(s.gpu.trim() == 16_MiB);
+}
+
+TEST_CASE("device allocator: only what an event reports as done is free for all once others ask", "[accounts]") {
+    for (std::uint64_t seed = 1; seed != 33; ++seed) { // whether an event is done is drawn
+        asked_one s{{.execution = allot::device::execution::none, .seed = seed}};
+        s.gpu.deallocate(s.m.used(s.gpu, 16_MiB, s.m.a), s.m.a);
+        s.ask();
+        s.gpu.deallocate(s.m.used(s.gpu, 16_MiB, s.m.b), s.m.b);
+        CHECK(s.m.sim.hazards() == 0);
+    }
+}
+
+TEST_CASE("device allocator: a stream of another device in a left one's place has no event of that", "[accounts]") {
+    asked_one s{{.devices = 2}};
+    auto& [m, task, leaf, gpu] = s;
+    void* const p = m.used(gpu, 2_MiB, m.a);
+    void* const q = m.used(gpu, 14_MiB, m.b);
+    gpu.deallocate(p, m.a);
+    CHECK(m.used(gpu, 2_MiB, m.b) == p); // after an event of a
+    gpu.leave(m.a);
+    const auto other = m.make_stream(allot::device::stream_kind::non_blocking, 1);
+    gpu.deallocate(q, other); // in a's place
+    const auto asked = m.sim.count(allocator_machine::call::query_event);
+    s.ask();
+    CHECK(m.sim.count(allocator_machine::call::query_event) == asked + 1); // the one that is recorded now
+    CHECK(gpu.used() == 2_MiB);
+    gpu.deallocate(p, m.b);
+}

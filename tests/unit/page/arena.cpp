@@ -1,7 +1,9 @@
 #include <support/catch.hpp>
 
+#include <allot/ledger/tree.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/page/huge_pages.hpp>
+#include <allot/row_manager.hpp>
 
 #include <cstring>
 #include <fstream>
@@ -138,7 +140,7 @@ TEST_CASE("huge_pages says what it got", "[arena]") {
     pages.give(p, 1);
 }
 
-TEST_CASE("preallocated OS pages are used when there are enough of them", "[arena]") {
+TEST_CASE("preallocated OS pages are used when there are enough of them, and charged whole", "[arena]") {
     const char* const file = "/proc/sys/vm/nr_hugepages";
     std::string was;
     std::ifstream(file) >> was;
@@ -149,8 +151,8 @@ TEST_CASE("preallocated OS pages are used when there are enough of them", "[aren
         std::ofstream(file) << was << std::endl;
         SKIP("the system gives no preallocated pages to this user");
     }
+    struct huge : allot::policies<allot::page::huge_pages<>> {};
     {
-        struct huge : allot::policies<allot::page::huge_pages<>> {};
         allot::arena<huge> pages{allot::reserve_bytes{32_MiB}};
         CHECK(std::string(pages.page_kind()) == "hugetlb");
         std::byte* const p = pages.take();
@@ -160,7 +162,40 @@ TEST_CASE("preallocated OS pages are used when there are enough of them", "[aren
         allot::arena<huge> more{allot::reserve_bytes{64_MiB}}; // not enough left
         CHECK(std::string(more.page_kind()) != "hugetlb");
         more.give(more.take(), 1);
+        allot::arena<huge> small{allot::limit{1_MiB}}; // less than one of them
+        CHECK(std::string(small.page_kind()) != "hugetlb");
     }
+    struct charged : allot::with<huge, allot::ledger::tree, allot::oom::null> {};
+    for (const std::size_t page : {64_KiB, 2_MiB})
+        for (const std::size_t limit : {7_MiB, SIZE_MAX}) {
+            allot::account query{allot::name{"query"}, allot::limit{limit}};
+            allot::row_manager<charged> rows{query, allot::page_bytes{page}, allot::reserve_bytes{32_MiB}};
+            REQUIRE(std::string(rows.arena().page_kind()) == "hugetlb");
+            void* const first = rows.allocate(100);
+            std::memset(first, 1, 100);
+            CHECK(query.used() == 2_MiB);
+            CHECK(rows.arena().resident() == 2_MiB);
+            void* const wide = rows.allocate(3_MiB); // and a header: 49 pages of 64 KiB, at the other end
+            std::memset(wide, 1, 3_MiB);
+            CHECK(query.used() == 6_MiB);
+            CHECK(rows.arena().resident() == 6_MiB);
+            CHECK(rows.stats().idle == (page == 64_KiB ? 31 + 15 : 0) * 64_KiB);
+            std::vector<void*> others;
+            if (page == 64_KiB) // in the same ones; where a limit refuses more, in those of the other end, too
+                for (int i = 0; i < (limit == SIZE_MAX ? 31 : 31 + 15); ++i) others.push_back(rows.allocate(60'000));
+            CHECK(query.used() == 6_MiB);
+            void* const more = rows.try_allocate(2_MiB);
+            CHECK((more == nullptr) == (limit != SIZE_MAX));
+            if (more != nullptr) std::memset(more, 1, 2_MiB);
+            rows.release(more);
+            for (void* const row : others) rows.release(row);
+            rows.release(wide);
+            rows.release(first);
+            rows.release_empty_pages();
+            CHECK(rows.trim() == 0);
+            CHECK(query.used() == rows.arena().resident());
+            CHECK(rows.arena().valid());
+        }
     std::ofstream(file) << was << std::endl;
 }
 

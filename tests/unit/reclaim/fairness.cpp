@@ -32,10 +32,31 @@ struct first_one {
         : thread{[this, &by, bytes] { granted = by.charge_for(bytes, {allot::forever, stop}).charged(); }} {}
     ~first_one() {
         stop.cancel();
+        if (thread.joinable()) thread.join();
+    }
+    bool gets_it() {
         thread.join();
+        return granted;
     }
     allot::cancellation stop;
     std::atomic<bool> granted{false};
+    std::thread thread;
+};
+// A thread of a task that goes on, so the arbiter lets nobody pass.
+struct running {
+    explicit running(allot::oom::task& t)
+        : thread{[this, &t] {
+              allot::oom::task_thread here{t};
+              began = true;
+              while (!done) std::this_thread::yield();
+          }} {
+        while (!began) std::this_thread::yield();
+    }
+    ~running() {
+        done = true;
+        thread.join();
+    }
+    std::atomic<bool> began{false}, done{false};
     std::thread thread;
 };
 void until_it_waits(const account& at, std::uint32_t waiting = 1) {
@@ -70,9 +91,7 @@ TEST_CASE("one that is due holds back requests that may wait, and no others", "[
         CHECK(root.stats().passed == 18);
         small.refund(102);
         hog.refund(500);
-        due.thread.join();
-        due.thread = std::thread{[] {}};
-        CHECK(due.granted);
+        CHECK(due.gets_it());
         CHECK(root.stats().passed == 0);
     }
     big.refund(900);
@@ -130,13 +149,7 @@ TEST_CASE("a task without memory goes behind the one that is due", "[reclaim][wa
     allot::oom::task query{tasks, "query", 0, &mine}, large{tasks, "large", 1, &big}, runs{tasks, "runs", 0, &hog};
     allot::oom::task_thread here{query};
     REQUIRE(hog.try_charge(50));
-    std::atomic<bool> began{false}, done{false};
-    std::thread goes_on{[&] { // so the arbiter lets nobody pass
-        allot::oom::task_thread there{runs};
-        began = true;
-        while (!done) std::this_thread::yield();
-    }};
-    while (!began) std::this_thread::yield();
+    const running goes_on{runs};
     std::thread waits{[&] {
         allot::oom::task_thread there{large};
         allot::oom::with_retry_no_split([&] { big.charge(90); });
@@ -155,8 +168,6 @@ TEST_CASE("a task without memory goes behind the one that is due", "[reclaim][wa
     CHECK(mine.charge(20)); // behind `big`
     frees.join();
     CHECK(query.stats().waits == 1);
-    done = true;
-    goes_on.join();
     mine.refund(20);
 }
 
@@ -167,13 +178,7 @@ TEST_CASE("one that is due and gives up lets those behind it go", "[reclaim][wai
     account hog{root, name{"hog"}}, mine{root, name{"mine"}}, big{root, name{"big"}};
     allot::oom::task query{tasks, "query", 0, &mine}, runs{tasks, "runs", 0, &hog};
     REQUIRE(hog.try_charge(50));
-    std::atomic<bool> began{false}, done{false};
-    std::thread goes_on{[&] {
-        allot::oom::task_thread there{runs};
-        began = true;
-        while (!done) std::this_thread::yield();
-    }};
-    while (!began) std::this_thread::yield();
+    const running goes_on{runs};
     {
         first_one due{big, 90};
         until_it_waits(root);
@@ -186,8 +191,6 @@ TEST_CASE("one that is due and gives up lets those behind it go", "[reclaim][wai
         CHECK(mine.charge(20));
         gives_up.join();
     }
-    done = true;
-    goes_on.join();
     mine.refund(20), hog.refund(50);
 }
 
@@ -245,9 +248,7 @@ TEST_CASE("a thread that no arbiter knows passes after a time: it may have what 
     for (int i = 0; i != 16; ++i) REQUIRE(mine.charge_for(1, allot::forever));
     CHECK(mine.charge_for(1, allot::forever));
     mine.refund(67);
-    due.thread.join();
-    due.thread = std::thread{[] {}};
-    CHECK(due.granted);
+    CHECK(due.gets_it());
     big.refund(90);
 }
 
@@ -268,13 +269,9 @@ TEST_CASE("of two that are due the one at the higher level goes first", "[reclai
     other.refund(16);
     hog.refund(300);
     other.refund(50);
-    upper.thread.join();
-    upper.thread = std::thread{[] {}};
-    CHECK(upper.granted);
+    CHECK(upper.gets_it());
     other.refund(450);
-    lower.thread.join();
-    lower.thread = std::thread{[] {}};
-    CHECK(lower.granted);
+    CHECK(lower.gets_it());
     a.refund(400), other.refund(450);
     CHECK(engine.used() == 0);
 }
@@ -341,8 +338,6 @@ TEST_CASE("requests for rows, blocks and buffers go behind one that is due", "[r
     CHECK(memory.try_allocate(small, 1_MiB));
     rows.release(row);
     hog.refund(16_MiB);
-    due.thread.join();
-    due.thread = std::thread{[] {}};
-    CHECK(due.granted);
+    CHECK(due.gets_it());
     big.refund(30_MiB);
 }

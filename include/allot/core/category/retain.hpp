@@ -2,22 +2,14 @@
 #pragma once
 
 #include <allot/core/policy.hpp>
-#include <allot/core/units.hpp>
 
 namespace allot::inline ALLOT_ABI {
-
-namespace sys {
-
-struct coarse_clock; // sys/clock.hpp
-
-} // namespace sys
 
 namespace retain {
 
 struct never;
 struct on_call;
 struct on_pressure;
-template <time_span After, class Clock = sys::coarse_clock> struct idle;
 
 } // namespace retain
 
@@ -27,8 +19,7 @@ struct retain {
     static constexpr std::string_view name = "retain";
     static constexpr std::string_view question = "when are an arena's free pages returned to the system";
     static constexpr std::string_view contract =
-        "bool when_called: trim() returns them; bool under_pressure: a request that would fail returns them, too; "
-        "optional time_span after and type clock: page requests return pages that were free for that long";
+        "bool when_called: trim() returns them; bool under_pressure: a request that would fail returns them, too";
     static constexpr std::string_view fallback_rule = "on_pressure; never for preallocated pages";
     static constexpr std::string_view room = "page";
     template <class Provided>
@@ -79,29 +70,9 @@ struct on_pressure {
     static constexpr std::string_view cost = "that of on_call, also at a shortage";
 };
 
-/// Page requests return pages that have been free for `After`, also of other objects under retain::idle, which may sit
-/// idle. While requests are frequent, none stays free for more than twice that, and one that an object without page
-/// requests keeps unused for more than five times that. Clock: a struct with `static std::uint64_t now() noexcept`, in
-/// nanoseconds; tests replace it.
-template <time_span After, class Clock> struct idle {
-    using category = category::retain;
-    using needs = types<>;
-    using provides = types<>;
-    using clock = Clock;
-    static constexpr bool when_called = true;
-    static constexpr bool under_pressure = true;
-    static constexpr time_span after = After;
-    static constexpr bool options_valid = After.ms != 0 && After.ms <= std::uint64_t{1} << 40;
-    static constexpr std::string_view about =
-        "at page requests of all objects under retain::idle, when free for After; and as on_pressure";
-    static constexpr std::string_view cost =
-        "one clock read and at most 8 returned pages per page request; 1 bit per page";
-};
-
 static_assert(category::retain::takes<never>);
 static_assert(category::retain::takes<on_call>);
 static_assert(category::retain::takes<on_pressure>);
-static_assert(category::retain::takes<idle<time_span{1000}>>);
 
 } // namespace retain
 

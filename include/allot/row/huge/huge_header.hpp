@@ -1,7 +1,7 @@
 // The header of a huge row, its entry in the register, and where the parts of the row lie (drawn in huge_rows.hpp).
 //
-// Cost: 64 bytes in the row's first page; out of band 112 in host memory. Threads: written by who allocates, resizes or
-// frees the row; the entry is read by any.
+// Cost: 64 bytes in the row's first page; out of band, with the entry, 192 in host memory. Threads: written by who
+// allocates, resizes or frees the row; the entry is read by any.
 #pragma once
 
 #include <allot/config.hpp>

@@ -1,0 +1,31 @@
+// What an account, a request that it refuses, and what waits or is called there cost, as their headers say.
+#include <support/catch.hpp>
+
+#include <allot/account/account.hpp>
+#include <allot/account/account_steps.hpp>
+#include <allot/oom/held_outside.hpp>
+#include <allot/oom/task.hpp>
+
+TEST_CASE("accounts and what is added to them have the sizes that their headers say") {
+    using namespace allot;
+    STATIC_REQUIRE(sizeof(account) == 704);
+    STATIC_REQUIRE(sizeof(detail::account_tree) == (ALLOT_CHECKED ? 304 : 296)); // in each account
+    STATIC_REQUIRE(sizeof(detail::tree_node) == 216);
+    STATIC_REQUIRE(sizeof(account_item) == 40);
+    STATIC_REQUIRE(sizeof(account_reservation) == 80);
+    STATIC_REQUIRE(sizeof(reclaimer) == 104);
+    STATIC_REQUIRE(sizeof(tenant) == 48);
+    STATIC_REQUIRE(sizeof(oom::task) == 24);
+    STATIC_REQUIRE(sizeof(oom::task_thread) == 40);
+    STATIC_REQUIRE(sizeof(oom::held_outside) == 24);
+}
+
+TEST_CASE("a request takes little of its thread's stack, and nothing before it is refused") {
+    using namespace allot;
+    STATIC_REQUIRE(sizeof(detail::memory_request) == 88);
+    STATIC_REQUIRE(sizeof(detail::waiter) == 224);
+    STATIC_REQUIRE(sizeof(detail::waits_of_level) == 32);
+    STATIC_REQUIRE(sizeof(detail::account_steps) == 680);
+    STATIC_REQUIRE(sizeof(wait_limit) == 24);
+    STATIC_REQUIRE(sizeof(cancellation) == 16);
+}
