@@ -22,11 +22,6 @@ BUGS = {
         "return undo_take(from, m, s), raw_view{};",
         "return raw_view{};",
         law=2),
-    "vector_reads_beyond_itself_in_its_buffer": bug(
-        "death/buffers.cpp",
-        "return check(i), values_.",
-        "return values_.",
-        law=7),
     "try_transfer_exceeds_limits": bug(
         "threads/buffers.cpp",
         "forced ? account::transfer(from, to, bytes) : account::try_transfer(from, to, bytes)",
