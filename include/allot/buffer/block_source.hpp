@@ -96,10 +96,9 @@ class block_source {
         return m;
     }
     void give(memory_block block) const noexcept { calls_->give(memory_, block); }
+    bool lends() const noexcept { return calls_->lender_to != nullptr; }
     // Null: blocks are charged to the account alone.
-    ALLOT_ALWAYS_INLINE account* lender_to(const account& by) const noexcept {
-        return ALLOT_LIKELY(calls_->lender_to == nullptr) ? nullptr : calls_->lender_to(memory_, by);
-    }
+    account* lender_to(const account& by) const noexcept { return lends() ? calls_->lender_to(memory_, by) : nullptr; }
 
   private:
     struct calls {

@@ -232,8 +232,10 @@ inline bool buffer::reallocate_if_needed(std::size_t bytes, charge_status* why) 
         view_.size = bytes;
         return true;
     }
-    if (view_.ledger->block->is_foreign) return misused();
-    buffer fresh{detail::new_view(view_.ledger->block->source.memory, *view_.ledger->by, bytes, why)};
+    if (view_.ledger->block->origin == detail::block_origin::foreign) return misused();
+    const detail::block_source& from = view_.ledger->block->source.memory;
+    account& by = *view_.ledger->by;
+    buffer fresh{detail::new_view(from, from.lender_to(by), by, bytes, why, detail::never_waits)};
     if (!fresh) return false;
     swap(fresh);
     return true;

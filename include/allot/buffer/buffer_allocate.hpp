@@ -23,10 +23,10 @@ namespace detail {
 
 // A view of memory that is allocated and charged. Empty, with no effect: the host has no memory for its record.
 ALLOT_ALWAYS_INLINE raw_view view_of(const memory_block& m, std::size_t bytes, account& by, const buffer_source& from,
-                                     bool foreign, bool host) noexcept {
+                                     block_origin origin, bool host) noexcept {
     void* const record = buffer_records::take();
     if (record == nullptr) return {};
-    auto* const b = ::new (record) buffer_block(m, by, from, foreign, host);
+    auto* const b = ::new (record) buffer_block(m, by, from, origin, host);
     return {&b->first, m.address, bytes};
 }
 // A view of foreign memory. Empty where it is refused: `why`, if it is not null.
@@ -38,7 +38,7 @@ ALLOT_ALWAYS_INLINE raw_view foreign_view(account& by, const memory_block& m, co
     const charge_status s = by.try_charge(bytes);
     if (why != nullptr) *why = s;
     if (!s) return {};
-    const raw_view v = view_of(m, bytes, by, from, true, host_access);
+    const raw_view v = view_of(m, bytes, by, from, block_origin::foreign, host_access);
     if (ALLOT_UNLIKELY(v.ledger == nullptr)) {
         by.refund(bytes);
         if (why != nullptr) *why = no_memory(bytes);
@@ -54,7 +54,7 @@ inline raw_view view_for_charge(const block_source& from, account& by, std::size
     why = by.try_charge(more);
     raw_view v;
     if (why) {
-        v = view_of(m, bytes, by, from, false, from.host_access());
+        v = view_of(m, bytes, by, from, block_origin::source, from.host_access());
         if (v.ledger != nullptr) return v;
         by.refund(more);
         why = no_memory(bytes);
@@ -93,16 +93,16 @@ inline charge_status try_limits(const block_source& from, account* lender, accou
     return {};
 }
 // The view of a new block. Empty for 0 bytes, and where it is refused: `why`, if it is not null.
-// `most`: how far the whole request goes, which waits elsewhere.
-ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account& by, std::size_t bytes, charge_status* why,
-                                      const charge_wait& most = never_waits) noexcept {
+// `lender`: the account from which `by` takes the block over; null: none. `most`: how far the whole request goes, which
+// waits elsewhere.
+ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account* lender, account& by, std::size_t bytes,
+                                      charge_status* why, const charge_wait& most) noexcept {
     constexpr std::size_t large = std::size_t{64} << 10;
     const auto report_status = [why](const charge_status& s) {
         if (why != nullptr) *why = s;
     };
     report_status({});
     if (bytes == 0) return {};
-    account* const lender = from.lender_to(by);
     if (bytes >= large &&
         !by.has_credit(bytes < SIZE_MAX / 2 ? 2 * bytes : SIZE_MAX)) // a block is rarely more than twice the request
         if (const charge_status s = try_limits(from, lender, by, bytes); !s) return report_status(s), raw_view{};
@@ -112,22 +112,19 @@ ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account& by, std
         m = take_or_reclaim(from, by, bytes, none);
         if (m.address == nullptr) return report_status(none), raw_view{};
     }
-    const charge_status s = ALLOT_LIKELY(lender == nullptr) ? try_charge(by.node(), m.bytes, most)
-                                                            : charge_from(lender->node(), by.node(), m.bytes, most);
+    const charge_status s = lender == nullptr ? try_charge(by.node(), m.bytes, most)
+                                              : charge_from(lender->node(), by.node(), m.bytes, most);
     if (ALLOT_UNLIKELY(!s.fitted())) report_status(s);
     if (s) {
-        const raw_view v = view_of(m, bytes, by, from, false, from.host_access());
-        if (ALLOT_LIKELY(v.ledger != nullptr)) {
-            if (lender != nullptr) v.ledger->block->is_lent = true;
-            return v;
-        }
+        const block_origin is = lender == nullptr ? block_origin::source : block_origin::pool;
+        const raw_view v = view_of(m, bytes, by, from, is, from.host_access());
+        if (ALLOT_LIKELY(v.ledger != nullptr)) return v;
         if (lender != nullptr) return_to(lender->node(), by.node(), m.bytes);
         else by.refund(m.bytes);
         report_status(no_memory(bytes));
     }
     return undo_take(from, m, s), raw_view{};
 }
-
 // What a request for a buffer throws that was refused.
 [[noreturn]] ALLOT_COLD inline void raise_no_buffer(const account& by, std::size_t bytes, const charge_status& why) {
     char line[out_of_memory::line_bytes];

@@ -79,6 +79,10 @@ union buffer_source {
     foreign_memory foreign;
 };
 
+// Where the bytes of a block come from: a source; one whose account lent them, so that the charge returns there; or the
+// caller.
+enum class block_origin : std::uint8_t { source, pool, foreign };
+
 struct buffer_block {
     memory_block memory;
     account* charged;                     // requires the lock, as all that follows
@@ -87,15 +91,13 @@ struct buffer_block {
     buffer_source source;
     std::atomic<account_log*> log{nullptr};
     basic_spin_lock<lock_rank::block> lock;
-    bool is_foreign;
+    block_origin origin;
     bool host_access;
-    bool is_lent = false;    // its charge was taken over from its source's account, and returns there
     bool was_shared = false; // had a second ledger; set once, by an owner of a view of the first
     buffer_ledger first;
 
-    buffer_block(const memory_block& m, account& by, const buffer_source& from, bool foreign, bool host) noexcept
-        : memory(m), charged(&by), source(from), is_foreign(foreign), host_access(host),
-          first{.by = &by, .block = this} {
+    buffer_block(const memory_block& m, account& by, const buffer_source& from, block_origin is, bool host) noexcept
+        : memory(m), charged(&by), source(from), origin(is), host_access(host), first{.by = &by, .block = this} {
         ledgers = &first;
         by.count(counted::buffers, 1);
     }
@@ -190,8 +192,9 @@ constexpr charge_status no_memory(std::size_t bytes) noexcept {
     return {.outcome = charge_outcome::no_memory, .requested = bytes};
 }
 
-// A source that lent the block is charged again before it has it: it may refund it at once.
-ALLOT_NOINLINE inline void end_lent_block(const block_source& from, const memory_block& m, account& charged) noexcept {
+// A pool is charged again before it has the block: it may refund it at once.
+ALLOT_NOINLINE inline void end_block_of_pool(const block_source& from, const memory_block& m,
+                                             account& charged) noexcept {
     return_to(from.lender_to(charged)->node(), charged.node(), m.bytes);
     from.give(m);
 }
@@ -201,10 +204,10 @@ ALLOT_ALWAYS_INLINE void end_block(buffer_block& b) noexcept {
     const memory_block m = b.memory;
     b.note("end", charged);
     const buffer_source from = b.source;
-    const bool foreign = b.is_foreign, lent = b.is_lent;
+    const block_origin origin = b.origin;
     buffer_records::give(&b);
-    if (ALLOT_UNLIKELY(lent)) return end_lent_block(from.memory, m, charged);
-    if (ALLOT_UNLIKELY(foreign)) from.foreign.release(from.foreign.context, m.address, m.bytes);
+    if (ALLOT_UNLIKELY(origin == block_origin::pool)) return end_block_of_pool(from.memory, m, charged);
+    if (ALLOT_UNLIKELY(origin == block_origin::foreign)) from.foreign.release(from.foreign.context, m.address, m.bytes);
     else from.memory.give(m);
     charged.refund(m.bytes);
 }

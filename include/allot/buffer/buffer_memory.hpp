@@ -55,7 +55,7 @@ class buffer_memory {
     }
     /// As allocate(), but returns the empty buffer on failure, and why.
     buffer try_allocate(account& by, std::size_t bytes, charge_status* why = nullptr) const noexcept {
-        return buffer{detail::new_view(source_, by, bytes, why)};
+        return take_block(by, bytes, why, detail::never_waits);
     }
     /// As try_allocate(), and waits while the limit of an account refuses: until buffers are released, bytes are
     /// refunded, or a limit is raised. Inside a listener or reclaimer it does not wait.
@@ -86,8 +86,16 @@ class buffer_memory {
     friend class buffer_reservation;
     // An attempt of a request that may wait.
     buffer try_once(account& by, std::size_t bytes, detail::memory_request& asked) const noexcept {
-        return buffer{detail::new_view(source_, by, bytes, &asked.why,
-                                       {.wait = asked.wait, .judged = asked.judged, .elsewhere = true})};
+        return take_block(by, bytes, &asked.why, {.wait = asked.wait, .judged = asked.judged, .elsewhere = true});
+    }
+    ALLOT_ALWAYS_INLINE buffer take_block(account& by, std::size_t bytes, charge_status* why,
+                                          const detail::charge_wait& most) const noexcept {
+        if (ALLOT_UNLIKELY(source_.lends())) return take_over_block(by, bytes, why, most);
+        return buffer{detail::new_view(source_, nullptr, by, bytes, why, most)};
+    }
+    ALLOT_NOINLINE buffer take_over_block(account& by, std::size_t bytes, charge_status* why,
+                                          detail::charge_wait most) const noexcept {
+        return buffer{detail::new_view(source_, source_.lender_to(by), by, bytes, why, most)};
     }
     // A buffer for which the account is charged `charged` bytes already.
     buffer allocate_charged(account& by, std::size_t bytes, std::size_t charged, charge_status& why) const noexcept {

@@ -9,8 +9,8 @@ BUGS = {
         law=5),
     "buffer_charged_by_what_was_asked": bug(
         "unit/buffer/buffers.cpp",
-        "lender == nullptr) ? try_charge(by.node(), m.bytes, most)",
-        "lender == nullptr) ? try_charge(by.node(), bytes, most)",
+        "lender == nullptr ? try_charge(by.node(), m.bytes, most)",
+        "lender == nullptr ? try_charge(by.node(), bytes, most)",
         law=1),
     "lent_block_leaves_the_tree": bug(
         "unit/buffer/drill.cpp",
