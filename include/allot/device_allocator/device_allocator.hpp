@@ -45,6 +45,7 @@
 #include <allot/device_allocator/stream_ordered_runs.hpp>
 #include <allot/device_allocator/stream_tag.hpp>
 #include <allot/reclaim/user_call.hpp>
+#include <allot/sync/full_fence.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -110,6 +111,8 @@ template <class Set> class device_allocator {
         if (segments.size() == 0) return;
         diagnostics_.report_failure(held_.synchronize(device()));
         while (segments.size() != 0) diagnostics_.report_failure(segments.shrink(segments[segments.size() - 1]));
+        full_fence();
+        detail::waits_for_levels().gave(detail::level_kind::outside);
     }
 
     // ---- blocks ---------------------------------------------------------------------------------------------
