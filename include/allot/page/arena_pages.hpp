@@ -6,7 +6,8 @@
 // Taken and dirty pages are committed: the limit bounds them, and the payer is charged for them (page_payer.hpp). So
 // a take of dirty pages costs no charge, and a page is refunded where it returns to the system.
 // A page is taken under a spin lock; system calls are made outside it, so no thread waits for the call of another one,
-// except when the last free pages are being trimmed.
+// except when the last free pages are being trimmed. It yields until these are free, which waits for nobody: who trims
+// makes one system call and refunds, and no user's code runs before (page_payer.hpp).
 // Invariant: taken pages are usable; committed ones never exceed the limit.
 // Cost: 1 bit and 1/64 bit per page for taken, 1 bit for dirty; 320 bytes. Threads: any.
 #pragma once
