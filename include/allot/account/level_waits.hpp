@@ -7,19 +7,22 @@
 // one name wake each other's requests in vain.
 // Invariant: no wake-up is lost: a request is added, then made again; a giver looks for requests behind its change.
 // Cost: a giver reads one word of the process; while requests wait, it takes the lock and looks at each of them. 72
-// bytes a waiter. Threads: any, also under other locks.
+// bytes a waiter. Threads: any, also under other locks. A child of fork() begins with an empty list.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/sync/lock_guard.hpp>
+#include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/lock_rank.hpp>
 #include <allot/sys/parking.hpp>
+#include <allot/sys/thread.hpp>
 #include <allot/sys/thread_context.hpp>
 
 #include <atomic>
 #include <cstdint>
+#include <new>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
@@ -62,6 +65,9 @@ class level_waits {
     // The request waits for one level more. True: for the first one of its kind, so it is to be made again.
     bool add(place& p, const charge_status& why) noexcept {
         const std::uint8_t kind = level_kind::of(why);
+        if (const std::uint64_t here = sys::process_number();
+            ALLOT_UNLIKELY(process_.load(std::memory_order_acquire) != here))
+            begin(here);
         const lock_guard hold(lock_);
         if (p.kinds == 0) {
             p.before = last_;
@@ -93,7 +99,20 @@ class level_waits {
     }
 
   private:
+    // The first request of a process: what fork() has left of another one's, whose threads are not here, is forgotten.
+    ALLOT_COLD void begin(std::uint64_t here) noexcept {
+        std::uint64_t was = process_.load(std::memory_order_acquire);
+        if (was != here && was != ~here && process_.compare_exchange_strong(was, ~here, std::memory_order_acquire)) {
+            if (lock_.try_lock()) lock_.unlock();
+            else new (&lock_) basic_spin_lock<lock_rank::leaf>; // a thread of the parent held it
+            first_ = last_ = nullptr;
+            waiting_.store(0, std::memory_order_relaxed);
+            process_.store(here, std::memory_order_release);
+        }
+        while (process_.load(std::memory_order_acquire) != here) yield();
+    }
     ALLOT_COLD void signal(std::uint8_t kinds, const char* name) noexcept {
+        if (process_.load(std::memory_order_acquire) != sys::process_number()) return;
         const lock_guard hold(lock_);
         const auto waits = [&](const place& p) {
             const std::uint8_t here = p.kinds & kinds;
@@ -113,6 +132,7 @@ class level_waits {
     }
 
     std::atomic<std::uint32_t> waiting_{0};
+    std::atomic<std::uint64_t> process_{0}; // whose requests these are; its complement: the list is being begun
     basic_spin_lock<lock_rank::leaf> lock_;
     place *first_ = nullptr, *last_ = nullptr;
 };

@@ -290,3 +290,31 @@ TEST_CASE("threads of two trees that want more of an arena than there is all fin
     CHECK(a.live_rows() + b.live_rows() == 0);
     CHECK(shared.stats().peak_taken <= 2_MiB);
 }
+
+TEST_CASE("a child of fork knows nothing of requests that wait in its parent", "[reclaim][waiting][levels]") {
+    if (ALLOT_TSAN) SKIP("no threads in a child");
+    const support::rescue ends{"a request that waits in a parent"};
+    account here{name{"here"}};
+    pages shared{limit{4_MiB}, small};
+    allot::row_manager<of_pages> rows{shared, here};
+    const auto wait_and_serve = [&](account& by, auto& of, auto meanwhile) {
+        void *const held = of.allocate(3_MiB), *got = nullptr;
+        std::thread waits{[&] { got = of.allocate_for(2_MiB, allot::forever); }};
+        while (by.stats().waiting == 0) std::this_thread::yield();
+        meanwhile();
+        of.release(held);
+        waits.join();
+        of.release(got);
+        return got != nullptr;
+    };
+    CHECK(wait_and_serve(here, rows, [&] {
+        const death end = death_of([&] {
+            const support::rescue late{"a request that waits in a child"};
+            account there{name{"there"}};
+            pages own{limit{4_MiB}, small};
+            allot::row_manager<of_pages> others{own, there};
+            if (!wait_and_serve(there, others, [] {})) std::_Exit(1);
+        });
+        CHECK(end.survived());
+    }));
+}
