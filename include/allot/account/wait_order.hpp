@@ -87,7 +87,7 @@ inline bool waits_for_those_behind(const waiter& due, const waits_of_tree& waits
 inline bool should_try(waiter& w, const waits_of_tree& waits) noexcept {
     const account_node& by = account_node::of(*w.by);
     if (!by.is_open() || !by.can_ever_fit(w.bytes)) return true; // its request will fail for good
-    if (w.for_others) return false;                              // it tries when bytes are refunded
+    if (w.kind != 0) return false;                               // it tries at news
     const tree_node* refuser = refuser_beside(&by, w.bytes, waits);
     if (refuser == nullptr && w.also.bytes != 0) refuser = refuser_beside(w.also.account, w.needs(), waits);
     if (refuser != nullptr) {
@@ -137,7 +137,7 @@ inline void let_pass_behind(const waiter& slept, account_tree& tree) noexcept {
 inline void note_refund(const account_node& a, std::size_t bytes, account_tree& tree) noexcept {
     if (waiter* const w = undoing::now(); w != nullptr && a.is_below(*w->undone.account))
         w->undone.bytes = sum_or_max(w->undone.bytes, bytes);
-    if (tree.waits_for_others != 0) tree.note_missed([](const waiter& w) { return w.for_others && !w.undoes; });
+    if (tree.waits_for_others != 0) tree.note_missed([](const waiter& w) { return w.kind != 0 && !w.undoes; });
 }
 
 // ---- requests that go behind others ------------------------------------------------------------------------------

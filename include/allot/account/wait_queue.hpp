@@ -62,7 +62,9 @@ struct waiter {
     bool undoes = false;
     bool trying = true;
     bool missed = false;                // what may serve it, since its last try began
-    bool for_others = false;            // it waits for a level that is no account: it tries when bytes are refunded
+    std::uint8_t kinds = 0;             // of levels that are no accounts and refused it: level_waits.hpp
+    std::uint8_t kind = 0;              // that of the last refusal: it tries at news, and when bytes are refunded
+    std::size_t used = 0;               // bytes there
     bool charges_others = false;        // the request needs further accounts, which the tree does not know
     bool patient = false;               // it holds back patient ones alone, and shuts no cache
     bool held_back = false;             // it fits, but another one is due
