@@ -56,10 +56,11 @@ struct account_tree {
     detail::observers observers;
     std::atomic<std::uint32_t> injectors{0}; // that the judge asks before charges; no leaf has credit meanwhile
     std::atomic<bool> was_exceeded{false};   // a limit was, once: by a forced charge, in grace, or since it was lowered
-    std::uint32_t waiting = 0;               // requests that wait until held bytes are confirmed or cancelled
-    std::uint32_t sleeping = 0;              // threads that sleep for such an end, or for one of `waiting`
-    std::atomic<std::uint32_t> changes{0};   // counted under the lock while threads sleep
-    account_node* drained = nullptr;         // accounts to end after the unlock
+    std::atomic<std::size_t> uncharged_books{0}; // bytes (ledger/account_books.hpp)
+    std::uint32_t waiting = 0;                   // requests that wait until held bytes are confirmed or cancelled
+    std::uint32_t sleeping = 0;                  // threads that sleep for such an end, or for one of `waiting`
+    std::atomic<std::uint32_t> changes{0};       // counted under the lock while threads sleep
+    account_node* drained = nullptr;             // accounts to end after the unlock
     account_peak* peak_copy = nullptr;
     sys::mutex shape{lock_rank::tree_shape};
     ALLOT_NO_UNIQUE_ADDRESS detail::reclaimers reclaimers; // the mutex guards their list
