@@ -26,7 +26,6 @@
 #include <allot/buffer/buffer_records.hpp>
 #include <allot/config.hpp>
 #include <allot/sync/lock_guard.hpp>
-#include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/thread.hpp>
 
@@ -159,9 +158,11 @@ struct raw_view {
     std::size_t size = 0;
 };
 
-inline void unlock_and_relock(buffer_block& b) noexcept {
+// Sleeps until the move of another thread has ended, without the lock. Requires it, and that the block stays.
+inline void wait_for_mover(buffer_block& b) noexcept {
+    const std::uintptr_t by = b.mover.load(std::memory_order_relaxed);
     b.lock.unlock();
-    yield();
+    if (by != 0) b.mover.wait(by, std::memory_order_acquire);
     b.lock.lock();
 }
 // How a charge is moved: even beyond limits, or only where it fits.
@@ -187,6 +188,7 @@ inline charge_status begin_move(buffer_block& b, account& from, account& to, mov
 inline void end_move(buffer_block& b, account& from, const charge_status& s) noexcept {
     if (!s.charged()) b.charged = &from;
     b.mover.store(0, std::memory_order_release);
+    b.mover.notify_all(); // of its address alone: the block may be gone
 }
 constexpr charge_status no_memory(std::size_t bytes) noexcept {
     return {.outcome = charge_outcome::no_memory, .requested = bytes};
@@ -220,7 +222,7 @@ inline buffer_ledger* end_ledger_or_defer(buffer_ledger& gone) noexcept {
     b.lock.lock();
     while (b.charged == &mine) {
         if (b.is_moved_by_another_thread()) {
-            unlock_and_relock(b);
+            wait_for_mover(b);
             continue;
         }
         if (b.is_moving()) {

@@ -70,7 +70,7 @@ inline charge_status move_charge(buffer_block& b, account& from, account& to, mo
 inline charge_status transfer_charge(buffer_ledger& from, account& to, move_mode how) noexcept {
     buffer_block& b = *from.block;
     b.lock.lock();
-    while (b.charged == from.by && b.is_moved_by_another_thread()) unlock_and_relock(b);
+    while (b.charged == from.by && b.is_moved_by_another_thread()) wait_for_mover(b);
     const bool has_it = b.charged == from.by && from.by != &to, in_a_call = b.is_moving();
     if (has_it && !in_a_call) return move_charge(b, *from.by, to, how);
     b.lock.unlock();
