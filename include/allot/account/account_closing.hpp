@@ -24,6 +24,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
+// Refuses reservations that wait for a closed account: account_reserving.hpp
+void end_queued(account_node& a) noexcept;
 // Calls the listeners of `from` and all above; as observers::each() else.
 template <class Tell>
 void notify(const account_node& from, Tell tell, const account_node* about = nullptr,
@@ -107,7 +109,7 @@ inline account_node* unpin(account_node& a) noexcept {
     return std::exchange(scope.tree.drained, nullptr);
 }
 // For those without the lock, and for calls of listeners about the account; not for a call that this thread is inside.
-inline void wait_for_refunds(account_node& a) noexcept { a.life.wait_for_refunds(user_call::is_about(&a) ? 1 : 0); }
+inline void wait_for_refunds(account_node& a) noexcept { a.life.wait_for_refunds(user_call::calls_about(&a)); }
 
 // ---- close -------------------------------------------------------------------------------------------------------
 
@@ -166,13 +168,18 @@ inline bool close(account_node& a) noexcept {
     char page[8192];
     text_writer leaks{page};
     const bool ended = end(a, leaks);
+    if (a.tree().has_waiters()) end_queued(a);
     wait_for_refunds(a);
     {
         const locked_tree scope(a, leave_drained);
     } // taking the lock settled their deferred refunds: no list names this account any more
     if (ended && above != nullptr) notify_child_change(a, *above, false);
     if (leaks.size() != 0) a.leaks.write(a.leaks.context, leaks.view());
-    if (above != nullptr) count(*above, open_counts::users, -1); // the last access to the tree
+    if (above == nullptr) return leaks.size() == 0;
+    if (above->tree().has_waiters()) {
+        const locked_tree scope(*above); // queued reservations may fit now
+    }
+    count(*above, open_counts::users, -1); // the last access to the tree
     return leaks.size() == 0;
 }
 // The same, and no other account names this one any more: it may be destroyed.

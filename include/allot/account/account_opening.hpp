@@ -48,7 +48,7 @@ inline opening try_open_below(account_node& a, account_node& parent, std::size_t
         if (found.fitted()) break;
         if (found.outcome == charge_outcome::over_limit && found.at != &a) {
             if (request.recall(*found.at)) continue;
-            if (found.only_held_bytes_prevent() && !user_call::is_inside_listener()) return opening::wait;
+            if (found.only_held_bytes_prevent() && user_call::may_wait_for_holders()) return opening::wait;
             a.refusal = account_node::status_of(found, reserved);
             if (!asked) return opening::ask;
             found.at->totals().count_refusal();

@@ -66,6 +66,7 @@ struct account_tree {
     bool acts_at_unlock = false;
     std::atomic<bool> reports_frees{false}; // the judge sees refunds, since it rolled a thread back; set in the lock
     bool looks_at_all = false;              // for requests that fit: at every level, at the next unlock
+    bool may_grant = false;                 // a queued reservation, at this unlock
     waits_of_tree waits;
     std::uint32_t waits_for_others = 0; // for levels that are no accounts
     std::uint32_t reservations = 0;     // of bytes to come

@@ -223,7 +223,8 @@ inline const tree_node* tree_node::first_over_limit(const tree_node* n) noexcept
 }
 inline bool tree_node::may_hold_credit() const noexcept {
     for (const tree_node* n = this; n != nullptr; n = n->parent_)
-        if (n->listeners_ != 0 || n->waits_.shuts() || n->totals_.to_come() != 0 || n->exceeds_limit()) return false;
+        if (n->listeners_ != 0 || n->waits_.recalls_credit() || n->totals_.to_come() != 0 || n->exceeds_limit())
+            return false;
     return true;
 }
 inline std::size_t tree_node::headroom() const noexcept {
