@@ -279,7 +279,7 @@ class account {
         node_.items.add(item);
     }
     void remove(account_item& item) noexcept { detail::remove(node_, item); }
-    /// Counts open buffers and buffer reservations. They are reported as leaks, and delay a closing account's end.
+    /// Counts open buffers. They are reported as leaks, and delay a closing account's end.
     /// Requires: decrement before you refund, and without your own locks. The last decrement may end the account.
     /// Complexity: one atomic addition while the account is open; the tree's lock while it closes.
     ALLOT_ALWAYS_INLINE void count(counted what, int by) noexcept {

@@ -116,12 +116,10 @@ inline void wait_for_refunds(account_node& a) noexcept { a.life.wait_for_refunds
 // False: there are no leaks. Requires the mutex and the lock.
 inline bool write_leaks(const account_node& a, text_writer& out) noexcept {
     const std::size_t left = a.credit().charged();
-    const std::uint32_t buffers = a.life.counts().now(open_counts::buffers),
-                        reservations = a.life.counts().now(open_counts::buffer_reservations);
-    if (left == 0 && !a.has_children() && a.items.empty() && buffers == 0 && reservations == 0) return false;
+    const std::uint32_t buffers = a.life.counts().now(open_counts::buffers);
+    if (left == 0 && !a.has_children() && a.items.empty() && buffers == 0) return false;
     out.put("allot: account ").put(a.name()).put(" closed with ").bytes(left).put(" not refunded");
     if (buffers != 0) out.put(", ").number(buffers).put(" buffers");
-    if (reservations != 0) out.put(", ").number(reservations).put(" buffer reservations");
     out.newline();
     a.each_child([&](const tree_node& c) {
         out.put("  open child: ").put(c.name()).put(", ").bytes(c.used()).put(" used").newline();
