@@ -1,6 +1,6 @@
 // An account: counts bytes under a limit, in a tree of accounts. It owns no memory.
 //
-//     root (limit) -- query (reservation, limit) -- operator (limit) -- leaf (credit_step)     any depth, any limits
+//     root (limit) -- query (limit, grace) -- operator (limit) -- leaf (credit_step)     any depth, any limits
 //
 // A leaf with a credit step is granted more than it uses; the unused part is its credit. An account counts its
 // `subtree_charge` at its parent: used and credit, at least its reservation. A request that the credit does not cover
@@ -67,14 +67,10 @@ class account {
         detail::check_account_values<Values...>();
         if constexpr (detail::may_refuse_step<Values...>)
             if (!refusal()) detail::raise_not_opened(*this);
-        static_assert(!given<allot::reservation, const Values&...>,
-                      "allot: a root account takes no reservation, since it has no parent; give it a limit, or make it "
-                      "a child: account{parent, name{...}, reservation{...}}");
     }
-    /// Makes a child. Takes the same values, and a reservation, which is charged to the parent at once. The child's
-    /// limit may exceed its parent's; both apply.
+    /// Makes a child. Takes the same values, but no arbiter. The child's limit may exceed its parent's; both apply.
     /// Requires: the parent outlives the child.
-    /// Throws: out_of_memory if the parent refuses, or for its credit step. With std::nothrow the account is closed
+    /// Throws: out_of_memory if the parent is closed, or for its credit step. With std::nothrow the account is closed
     /// instead: see refusal().
     template <class... Values>
     account(account& parent, allot::name who, const Values&... values) noexcept(given<std::nothrow_t, const Values&...>)

@@ -15,11 +15,6 @@ namespace detail {
 inline constexpr std::size_t max_charged = PTRDIFF_MAX; // bytes that an account can count
 }
 
-/// Bytes that an account charges to its parent from its start, used or not.
-struct reservation {
-    std::size_t bytes;
-};
-
 /// Bytes that an account may use beyond its limit; the status of such a charge is in_grace.
 struct grace {
     std::size_t bytes;

@@ -90,24 +90,17 @@ struct account_tree {
         for (closing_watch* w = watches.first(); w != nullptr; w = watches.after(*w)) w->spot.signal(w->closed);
     }
 
-    // A sleep until another thread has changed the tree, which all do that end what is held: begin and end require the
-    // lock; between them the caller holds neither it nor the mutex.
-    std::uint32_t begin_sleep() noexcept {
+    // Sleeps until another thread has changed the tree, which all do that end what is held. Requires the lock, but not
+    // the mutex.
+    void sleep_unlocked() noexcept {
         ++sleeping;
         acts_at_unlock = true;
-        return changes.load(std::memory_order_relaxed);
-    }
-    void sleep(std::uint32_t begun) const noexcept {
+        const std::uint32_t begun = changes.load(std::memory_order_relaxed);
+        lock.unlock();
         check_no_lock_is_held("sleeps");
         changes.wait(begun, std::memory_order_relaxed);
-    }
-    void end_sleep() noexcept { --sleeping; }
-    void sleep_unlocked() noexcept {
-        const std::uint32_t begun = begin_sleep();
-        lock.unlock();
-        sleep(begun);
         lock.lock();
-        end_sleep();
+        --sleeping;
     }
     // Requires the lock.
     void wake_sleepers() noexcept {

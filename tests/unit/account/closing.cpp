@@ -37,7 +37,8 @@ allot::item_stats some(const allot::account_item&) noexcept { return {4096, 8192
 TEST_CASE("close reports what was not refunded, and gives everything back", "[accounts][closing]") {
     account root{name{"root"}};
     reported leaks;
-    account query{root, name{"query 7"}, allot::reservation{100}, leaks.sink()};
+    account query{root, name{"query 7"}, leaks.sink()};
+    const auto floor = query.reserve_floor_for(100, 0_ms);
     account scan{query, name{"scan"}};
     allot::account_item item{"pool", "orders", &some};
     query.add(item);
@@ -309,10 +310,12 @@ TEST_CASE("who refunds to an account that was closed with it changes nothing", "
 
 TEST_CASE("a closed account's reservation does not come back", "[accounts][closing]") {
     account root{name{"root"}, limit{1000}};
-    account query{root, name{"query"}, allot::reservation{100}};
+    account query{root, name{"query"}};
+    auto floor = query.reserve_floor_for(100, 0_ms);
     allot::account_reservation more = query.reserve_for(10, 0_ms);
     query.close();
-    more.release();
+    CHECK(root.used() == 0);
+    more.release(), floor.release();
     CHECK_FALSE(query.reserve_for(10, 0_ms));
     CHECK(root.used() == 0);
     CHECK(root.verify());
@@ -434,7 +437,8 @@ TEST_CASE("an account that a transfer ends may be gone behind it, and is reporte
 
 TEST_CASE("the tree as text and as JSON", "[accounts][reports]") {
     account root{name{"engine"}, limit{64_MiB}};
-    account query{root, name{"query \"7\""}, limit{32_MiB}, allot::reservation{8_MiB}};
+    account query{root, name{"query \"7\""}, limit{32_MiB}};
+    const auto floor = query.reserve_floor_for(8_MiB, 0_ms);
     account scan{query, name{"scan"}, allot::credit_step{1_MiB}}, join{query, name{"join"}};
     account other{root, name{"other"}};
     allot::account_item item{"pool", "orders", &some};
