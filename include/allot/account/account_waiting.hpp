@@ -62,7 +62,10 @@ ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::si
         if (slept != nullptr) let_pass_behind(*slept, tree);
         if (at_all) woken = choose_of_all(tree);
         else if (looks || refunds != 0) woken = choose_from(at, tree);
-        if (waiter* const first = take_queued(woken)) grant(*first, tree, *granted);
+        if (waiter* const first = take_queued(woken)) {
+            grant(*first, tree, *granted);
+            if (tree.peak_copy != nullptr) copy_peak(tree.root(), *tree.peak_copy);
+        }
         if (slept != nullptr && !slept->trying && slept->judged != nullptr) // once those are chosen that may try
             slept->judged->post_in_lock(failure_of(*slept));
     }

@@ -52,13 +52,14 @@ class queued_reservation {
     bool is_queued() const noexcept { return at_.load(std::memory_order_acquire) != nullptr; }
     // Any thread. False: it was not queued.
     bool cancel() noexcept {
-        account_node* const at = at_.load(std::memory_order_acquire);
-        if (at == nullptr) return false;
-        locked_tree scope(*at);
-        if (!is_queued()) return false;
-        leave(scope.tree);
-        scope.look_from(*at); // for those that went behind it
-        return true;
+        while (account_node* const at = at_.load(std::memory_order_acquire)) {
+            locked_tree scope(*at);
+            if (at_.load(std::memory_order_acquire) != at) continue; // granted; and perhaps queued elsewhere since
+            leave(scope.tree);
+            scope.look_from(*at); // for those that went behind it
+            return true;
+        }
+        return false;
     }
 
     // ---- Requires the tree's lock, and that it is not queued, but for leave() ------------------------------------

@@ -3,7 +3,14 @@
 #include <support/rescue.hpp>
 
 #include <allot/account/account.hpp>
+#include <allot/account/account_peak.hpp>
+#include <allot/buffers.hpp>
+#include <allot/chunk_arena.hpp>
 #include <allot/core/units.hpp>
+#include <allot/ledger/tree.hpp>
+#include <allot/oom/arbiter.hpp>
+#include <allot/oom/task.hpp>
+#include <allot/row_manager.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -294,9 +301,9 @@ TEST_CASE("a callback may reserve again, end its own request and others, and clo
     }
     SECTION("end requests") {
         auto other = std::make_unique<keeper>();
-        std::optional<request> mine;
+        std::unique_ptr<request> mine;
         int calls = 0;
-        mine.emplace([&](account_reservation r) {
+        mine = std::make_unique<request>([&](account_reservation r) {
             ++calls;
             CHECK(r);
             CHECK_FALSE(mine->cancel());
@@ -374,7 +381,10 @@ TEST_CASE("refunds into credit and credit of others serve queued reservations", 
     REQUIRE(leaf.try_charge(950));
     keeper k;
     CHECK(queued(sort.reserve_for(1000, k.later)));
-    for (int i = 0; i != 95; ++i) leaf.refund(10);
+    leaf.refund(500);
+    REQUIRE(leaf.try_charge(10)); // takes no credit meanwhile
+    CHECK(root.used() == 460);
+    for (int i = 0; i != 46; ++i) leaf.refund(10);
     CHECK(k.calls == 1);
     k.got.release();
     REQUIRE(leaf.try_charge(10)); // has credit again
@@ -384,6 +394,124 @@ TEST_CASE("refunds into credit and credit of others serve queued reservations", 
     CHECK(k.calls == 1);
 }
 
+TEST_CASE("a refund that finds the lock taken grants a queued reservation", "[accounts][reservations][waiting]") {
+    account root{name{"root"}, limit{100}}, first{root, name{"first"}}, sort{root, name{"sort"}};
+    REQUIRE(first.try_charge(100));
+    keeper k;
+    CHECK(queued(sort.reserve_for(100, k.later)));
+    auto& lock = root.node().tree().lock;
+    lock.lock();
+    std::atomic<bool> refunding{false};
+    std::thread refunds{[&] {
+        refunding = true;
+        first.refund(100);
+    }};
+    while (!refunding) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    lock.unlock();
+    refunds.join();
+    CHECK(k.calls == 1);
+    k.got.release();
+}
+
+TEST_CASE("the copy of a peak is that of a granted reservation", "[accounts][reservations][waiting]") {
+    allot::account_line lines[8];
+    allot::account_peak at{lines};
+    account root{name{"root"}, limit{100}}, first{root, name{"first"}}, sort{root, name{"sort"}};
+    root.keep_peak(&at);
+    REQUIRE(first.try_charge(60));
+    request brief{[](account_reservation r) { r.release(); }};
+    CHECK(queued(sort.reserve_for(90, brief)));
+    first.refund(60);
+    CHECK(at.used() == 90);
+    root.keep_peak(nullptr);
+}
+
+TEST_CASE("a queued reservation is no blocked thread of an arbiter", "[accounts][reservations][waiting][oom]") {
+#if ALLOT_EXCEPTIONS
+    const support::rescue ends{"a task beside a queued reservation"};
+    allot::oom::arbiter tasks;
+    account root{name{"root"}, limit{100}, tasks}, mine{root, name{"mine"}}, sort{root, name{"sort"}};
+    keeper k;
+    {
+        allot::oom::task query{tasks, "query", 0, &mine};
+        allot::oom::task_thread here{query};
+        REQUIRE(mine.charge(60));
+        CHECK(queued(sort.reserve_for(60, k.later)));
+        CHECK_THROWS_AS(mine.charge(60), allot::memory_error); // decided as without it
+        CHECK(k.later.is_queued());
+        mine.refund(60);
+    }
+    CHECK(k.calls == 1);
+    k.got.release();
+    CHECK(root.used() == 0);
+#endif
+}
+
+TEST_CASE("pages, blocks and buffers that return to an account grant queued reservations with no lock held",
+          "[accounts][reservations][waiting]") {
+    struct pages : allot::policies<allot::ledger::tree, allot::oom::null> {};
+    account root{name{"root"}, limit{8_MiB}}, sort{root, name{"sort"}}, scan{root, name{"scan"}};
+    allot::row_manager<pages> rows{root, allot::page_bytes{64_KiB}};
+    allot::chunk_arena<pages> blocks{root, limit{8_MiB}, allot::page_bytes{64_KiB}};
+    allot::heap_memory heap;
+    allot::buffer_memory memory{heap};
+    int calls = 0;
+    request later{[&](account_reservation r) {
+        CHECK(r);
+        r.release();
+        ++calls;
+        const allot::buffer b = memory.try_allocate(scan, 1000); // may request memory
+        CHECK(b);
+        if (void* const row = rows.try_allocate(100)) rows.release(row);
+    }};
+    const auto queue = [&] { CHECK(queued(sort.reserve_for(8_MiB, later))); };
+    const auto granted = [&](int by_now) {
+        CHECK(calls == by_now);
+        later.cancel();
+        rows.trim(), blocks.trim();
+        CHECK(root.used() == 0);
+    };
+    {
+        void* const row = rows.try_allocate(1_MiB);
+        queue();
+        rows.release(row);
+        CHECK(calls == 0); // its pages stay charged
+        rows.trim();
+        granted(1);
+    }
+    {
+        const allot::block b = blocks.try_allocate(1_MiB);
+        queue();
+        blocks.deallocate(b.address);
+        blocks.trim();
+        granted(2);
+    }
+    {
+        allot::buffer b = memory.allocate(scan, 1_MiB);
+        queue();
+        b.release();
+        granted(3);
+    }
+    {
+        account outer{name{"outer"}, limit{2_MiB}}, other{outer, name{"other"}},
+            inner{outer, name{"inner"}, limit{1_MiB}}, from{inner, name{"from"}}, waits{inner, name{"waits"}};
+        allot::buffer b = memory.allocate(from, 512_KiB);
+        CHECK(queued(waits.reserve_for(1_MiB, later)));
+        auto [theirs, how] = std::move(b).transfer(other); // out of `inner`
+        CHECK(how.fitted());
+        CHECK(calls == 4);
+    }
+    {
+        std::optional<allot::row_manager<pages>> ends{std::in_place, root, allot::page_bytes{64_KiB}};
+        void* const row = ends->try_allocate(1_MiB);
+        queue();
+        ends->release(row);
+        ends.reset();
+        granted(5);
+    }
+}
+
 TEST_CASE("a queued reservation moves to a higher level that refuses it", "[accounts][reservations][waiting]") {
     account root{name{"root"}, limit{100}}, query{root, name{"query"}, limit{80}}, outside{root, name{"outside"}};
     account first{query, name{"first"}}, sort{query, name{"sort"}};
@@ -391,9 +519,9 @@ TEST_CASE("a queued reservation moves to a higher level that refuses it", "[acco
     keeper k;
     CHECK(queued(sort.reserve_for(60, k.later)));
     REQUIRE(outside.try_charge(20));
-    first.refund(30); // 70 are free below the query's limit? no: 30
+    first.refund(30); // the query has room for 30
     REQUIRE(outside.try_charge(30));
-    first.refund(50); // the query has room, the root has 50
+    first.refund(50); // for 80; the root for 50
     CHECK(k.calls == 0);
     outside.refund(10);
     CHECK(k.calls == 1);
