@@ -1,6 +1,9 @@
 // Bytes that are reserved for a buffer before it is allocated.
 #include <support/buffer_fixture.hpp>
 
+#include <allot/chunk_arena.hpp>
+#include <allot/ledger/pool.hpp>
+
 TEST_CASE_METHOD(fixture, "reserved bytes pay for one buffer of the sum, whatever others charge",
                  "[buffer][reservation]") {
     query.set_limit(10'000);
@@ -50,4 +53,21 @@ TEST_CASE_METHOD(fixture, "a failing allocation leaves what is reserved", "[buff
     sure.release();
     b.refund(rest - 200);
     CHECK(query.used() == 0);
+}
+
+TEST_CASE("bytes that are reserved above a pool and an account pay for pages and buffer", "[buffer][reservation]") {
+    struct lends : allot::policies<allot::ledger::pool, allot::oom::null> {};
+    account root{name{"root"}, limit{4_MiB}}, query{root, name{"query"}}, scan{query, name{"scan"}},
+        outside{root, name{"outside"}};
+    allot::chunk_arena<lends> pool{query, limit{4_MiB}, name{"pool"}, allot::page_bytes{64_KiB}};
+    const buffer_memory memory{pool};
+    auto sure = query.reserve_for(memory.capacity_for(1_MiB), 0_ms);
+    const std::size_t rest = root.headroom();
+    REQUIRE(outside.try_charge(rest));
+    const buffer b = memory.try_allocate(scan, 1_MiB);
+    CHECK(b);
+    sure.release();
+    CHECK(root.used() == root.limit());
+    CHECK(scan.used() == 1_MiB);
+    outside.refund(rest);
 }
