@@ -111,7 +111,8 @@ TEST_CASE("accounts: 32 threads on one tree", "[accounts][threads]") {
     CHECK(root.verify());
     for (auto& l : leaves) CHECK(l->used() == 0);
     leaves.clear();
-    CHECK(root.used() == 4000); // the reservations
+    CHECK(root.used() == 4000); // the floors
+    floors.clear();
     inner.clear();
     CHECK(root.used() == 0);
     CHECK(root.peak() <= most);
