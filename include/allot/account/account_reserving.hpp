@@ -99,7 +99,8 @@ struct reserving {
             if (request != nullptr && request->retry(found)) continue;
             if (!found.charged()) return account_node::status_of(found, bytes);
             if (ALLOT_UNLIKELY(tree.has_waiters()) && a.above() != nullptr)
-                if (const waiter* const due = goes_behind(*a.above(), need.more, most, queued))
+                if (const waiter* const due = queued != nullptr ? goes_behind(*a.above(), need.more, *queued)
+                                                                : goes_behind(*a.above(), need.more, most))
                     return status_behind(*due, bytes);
             made.used_before_ = a.used();
             made.kind_ == reserves::to_come ? a.totals().add_to_come(bytes) : a.totals().add_floor(bytes);

@@ -92,7 +92,7 @@ struct account_tree {
 
     // Sleeps until another thread has changed the tree, which all do that end what is held. Requires the lock, but not
     // the mutex.
-    void sleep_unlocked() noexcept {
+    ALLOT_NOINLINE void sleep_unlocked() noexcept {
         ++sleeping;
         acts_at_unlock = true;
         const std::uint32_t begun = changes.load(std::memory_order_relaxed);

@@ -206,13 +206,7 @@ inline void note_passed(const account_node& by, std::size_t bytes, const waiter*
 }
 // The due waiter behind which a request that fits goes; null: none, since it may not wait, or passes: then it is
 // granted next. Requires the lock.
-inline const waiter* goes_behind(const account_node& by, std::size_t bytes, const charge_wait& most,
-                                 const waiter* queued = nullptr) noexcept {
-    if (queued != nullptr) {
-        const waiter* const due = queued->passes ? nullptr : due_before(&by, bytes, true, queued);
-        if (due == nullptr) note_passed(by, bytes, queued);
-        return due;
-    }
+inline const waiter* goes_behind(const account_node& by, std::size_t bytes, const charge_wait& most) noexcept {
     const waiter* const own = of_this_thread.trying;
     const judged_thread* const mine = most.judged || most.wait != nullptr ? judged_thread_of(by) : nullptr;
     const bool waits = (mine != nullptr || most.wait != nullptr) && !user_call::is_inside_any();
@@ -223,6 +217,13 @@ inline const waiter* goes_behind(const account_node& by, std::size_t bytes, cons
         if (holds == nullptr || !waits_for_those_behind(*due, by.tree().waits, holds)) return due;
     }
     return note_passed(by, bytes, own, waits, most.is_patient()), nullptr;
+}
+
+// The same for a waiter without a thread.
+inline const waiter* goes_behind(const account_node& by, std::size_t bytes, const waiter& queued) noexcept {
+    const waiter* const due = queued.passes ? nullptr : due_before(&by, bytes, true, &queued);
+    if (due == nullptr) note_passed(by, bytes, &queued);
+    return due;
 }
 
 } // namespace detail
