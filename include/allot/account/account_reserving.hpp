@@ -74,7 +74,7 @@ struct reserving {
     static granted_call grant(waiter& w, account_tree& tree) noexcept {
         queued_reservation& it = *w.queued;
         account_node& a = const_cast<account_node&>(account_node::of(*w.by));
-        granted_call now{&it, &a, account_reservation{a, w.bytes, w.kind}};
+        granted_call now{&it, &a, account_reservation{a, w.bytes, w.reserving}};
         if (!end_try(w, tree, now.made)) return now.made.by_ = nullptr, granted_call{};
         it.begin_call();
         static_cast<void>(a.life.enter_refund());

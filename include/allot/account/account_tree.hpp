@@ -8,6 +8,7 @@
 #pragma once
 
 #include <allot/account/judge.hpp>
+#include <allot/account/level_waits.hpp>
 #include <allot/account/observers.hpp>
 #include <allot/account/reclaimers.hpp>
 #include <allot/account/tenant.hpp>
@@ -121,13 +122,20 @@ struct account_tree {
     void remove(waiter& w) noexcept {
         if (w.trying) waits.triers.remove(w);
         waits.all.remove(w);
-        waits_for_others -= w.for_others;
+        waits_for_others -= w.kind != 0;
         waiters_.store(waiters_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
     }
     // Those that wait, and for which it holds, try once more. Requires the lock, and that a look follows.
     template <class Holds> void note_missed(Holds holds) noexcept {
         for (waiter* w = waits.all.first(); w != nullptr; w = waits.all.after(*w))
             if (holds(*w)) const_cast<tree_node*>(w->in)->waits().note_missed(*w);
+    }
+    // The same for those that wait for levels that are no accounts. `got`: who got the news.
+    void announce(const level_waits::news& n, const waiter* got) noexcept {
+        if (n.kinds == 0) return;
+        note_missed([&](const waiter& w) {
+            return (&w != got || n.from_others) && ((w.trying ? w.kinds : w.kind) & n.kinds) != 0;
+        });
     }
 
     // Bytes that were used before a reservation of bytes to come return to the parent once they are refunded: at and

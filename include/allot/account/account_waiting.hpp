@@ -12,6 +12,7 @@
 #include <allot/account/command.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/account/ladder.hpp>
+#include <allot/account/level_waits.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/account/queued_reservation.hpp>
 #include <allot/account/wait_order.hpp>
@@ -36,7 +37,11 @@ namespace detail {
 // A try that failed, for the arbiter: why, and what others may return where it was refused.
 inline oom::command failure_of(const waiter& w) noexcept {
     oom::command c{.what = oom::event::failed, .detail = w.how_it_failed()};
-    if (w.own || w.for_others || w.held_back) return c;
+    if (w.own || w.held_back) return c;
+    if (w.kind != 0) { // at least what others have there
+        const std::size_t own = w.at->used();
+        return c.bytes = max(w.used, own) - own, c;
+    }
     c.bytes = w.judged->held_by_no_task(*w.at);
     const std::size_t free = w.at->headroom();
     c.free = free > w.also.bytes ? free - w.also.bytes : 0;
@@ -113,7 +118,7 @@ class waiting_request {
                (why.outcome == charge_outcome::over_limit || why.outcome == charge_outcome::no_address_space ||
                 why.outcome == charge_outcome::no_memory || why.outcome == charge_outcome::held_back);
     }
-    // A level that is no account is waited for at the root, where the refunds of its other tenants arrive.
+    // A level that is no account is waited for at the root; what gives it memory signals place_.
     static const account_node& level(const account_node& by, const charge_status& why) noexcept {
         return is_account(why) ? *refuser_in(why) : by.root();
     }
@@ -128,9 +133,10 @@ class waiting_request {
         w_.holds = task_;
         w_.spot = &spot();
         w_.charges_others = asked.charges_others;
-        w_.kind = asked.kind;
+        w_.reserving = asked.kind;
         w_.patient = asked.wait != nullptr && asked.wait->is_patient;
         tries_ = why.outcome != charge_outcome::held_back;
+        if (!is_account(why)) w_.kinds = level_kind::of(why), waits_for_levels().add(place_, why);
         {
             const locked_tree scope(in_);
             scope.tree.add(w_);
@@ -153,6 +159,7 @@ class waiting_request {
             others_shut = w_.patient || queue().shuts();
             scope.tree.remove(w_);
             scope.look_from(*w_.by);
+            if (w_.kinds != 0) scope.tree.announce(waits_for_levels().remove(place_), nullptr);
             if (verdict_ == verdict::roll_back &&
                 scope.tree.judged.by->sees_refunds) { // it sleeps until memory is free
                 scope.tree.acts_at_unlock = true;
@@ -206,7 +213,7 @@ class waiting_request {
     // the next call returns false.
     bool sleep(const charge_status& why) noexcept {
         if (is_ended()) return false;
-        if (tries_ && widen(level(by_, why))) return true;
+        if (tries_ && (waits_for_another(why) || widen(level(by_, why)))) return true;
         if (is_over_ || is_cancelled()) return false;
         {
             locked_tree scope(in_);
@@ -260,16 +267,31 @@ class waiting_request {
     void note_refusal(account_tree& tree, const charge_status& why) noexcept {
         w_.by = &limited(by_, why);
         w_.at = &level(by_, why);
-        if (std::exchange(w_.for_others, !is_account(why)) != w_.for_others)
-            tree.waits_for_others += w_.for_others ? 1U : UINT32_MAX;
+        tree.waits_for_others -= w_.kind != 0;
+        w_.kind = level_kind::of(why);
+        w_.used = why.used;
+        tree.waits_for_others += w_.kind != 0;
         w_.held_back = why.outcome == charge_outcome::held_back;
         w_.passes = false;
         w_.bytes = why.requested;
-        w_.least = w_.kind == reserves::nothing ? w_.bytes : 0;
+        w_.least = w_.reserving == reserves::nothing ? w_.bytes : 0;
         w_.also = {refuser_in(why), w_.undone_at(refuser_in(why))};
         w_.own = task_ != nullptr && w_.at->is_below(*task_);
         for (const tree_node* n = w_.by; n != w_.in && n != nullptr; n = n->parent())
             w_.least = passed_on(*n, w_.least);
+    }
+    // Waits for a level that is no account. True: for the first one of its kind, which may have had memory before.
+    bool waits_for_another(const charge_status& why) noexcept {
+        if (is_account(why) || !waits_for_levels().add(place_, why)) return false;
+        full_fence();
+        const locked_tree scope(in_, leave_drained);
+        return w_.kinds |= level_kind::of(why), true;
+    }
+    // News is for all of its tree.
+    void announce_news() noexcept {
+        locked_tree scope(in_);
+        scope.tree.announce(waits_for_levels().take(place_), &w_);
+        scope.look_from(in_);
     }
     // Has caches emptied, and kept empty, of all objects below an account that refuses. True: so memory may be free
     // now. False: done before.
@@ -284,13 +306,13 @@ class waiting_request {
         return true;
     }
     // When it tries though nobody wakes it: a patient one, since what is in credit and caches wakes nobody; one that
-    // waits for memory of the process or a device, which others return that do not know it; and one that goes behind a
-    // due one, if what its task holds is not known.
+    // waits for a level that is no account, for the caches of others, and since others return memory of the process or
+    // a device that do not know it; and one that goes behind a due one, if what its task holds is not known.
     std::uint64_t next_look(const charge_status& why) noexcept {
         constexpr std::uint64_t ms = 1'000'000;
-        const bool outside = why.outcome == charge_outcome::no_memory || why.by == refuser::device;
         if (w_.held_back && task_ == nullptr) pause_ = 50 * ms;
-        else if (outside || w_.patient) pause_ = pause_ == 0 ? (outside ? ms : 10 * ms) : min(2 * pause_, 100 * ms);
+        else if (!is_account(why)) pause_ = pause_ == 0 ? ms : min(2 * pause_, 100 * ms);
+        else if (w_.patient) pause_ = pause_ == 0 ? 10 * ms : min(2 * pause_, 100 * ms);
         else return sys::parking::never;
         return sys::fine_clock::now() + pause_;
     }
@@ -315,7 +337,8 @@ class waiting_request {
         return judged_thread::decided;
     }
     // Whether these signals end no wait: another account was closed, or an arbiter's came late.
-    bool sleeps_on(std::uint32_t signals) const noexcept {
+    bool sleeps_on(std::uint32_t signals) noexcept {
+        if ((signals & level_waits::given) != 0) announce_news();
         if ((signals & (waiter::try_again | looks_again)) != 0 || is_cancelled()) return false;
         if ((signals & judged_thread::decided) != 0 && judged_->look() != verdict::sleep) return false;
         return signals != 0 && ((signals & closing_watch::closed) == 0 || by_.is_open());
@@ -327,6 +350,7 @@ class waiting_request {
     const account_node* const task_; // what the thread's task holds is charged there; null: not known
     waiter w_;
     closing_watch closed_{spot()}; // of by_, if that is in another tree
+    level_waits::place place_{&in_.tree(), &w_, spot()};
     const cancellation::sleeper cancelled_;
     const std::uint64_t end_;
     std::uint64_t look_at_ = sys::parking::never, pause_ = 0; // its next look, and the time before it

@@ -8,7 +8,7 @@
 // It is idle again before it is called, so it can be queued again inside the call; then another thread may call it
 // before the first call has returned.
 // Invariant: it is in the tree's queue while `at_` is not null; calls() counts those that are decided and have not
-// returned. A call keeps its account from ending, as a refund does. Cost: 280 bytes. Threads: as each function says.
+// returned. A call keeps its account from ending, as a refund does. Cost: 296 bytes. Threads: as each function says.
 #pragma once
 
 #include <allot/account/account_node.hpp>
@@ -69,7 +69,7 @@ class queued_reservation {
         w.by = &by;
         w.in = &level;
         w.bytes = bytes;
-        w.kind = kind;
+        w.reserving = kind;
         w.patient = true;
         w.queued = this;
         return w;

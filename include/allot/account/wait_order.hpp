@@ -104,17 +104,17 @@ inline reservation_need need_of(const tree_node& a, reserves kind, std::size_t b
 inline bool should_try(waiter& w, const waits_of_tree& waits) noexcept {
     const account_node& by = account_node::of(*w.by);
     if (!by.is_open() || !by.can_ever_fit(w.bytes)) return true; // its request will fail for good
-    if (w.for_others) return false;                              // it tries when bytes are refunded
+    if (w.kind != 0) return false;                               // it tries at news
     const tree_node *from = &by, *refuser = nullptr;             // from: its lowest level, which is charged the bytes
     std::size_t bytes = w.bytes;
-    if (w.kind != reserves::nothing) {
-        const reservation_need need = need_of(by, w.kind, bytes);
+    if (w.reserving != reserves::nothing) {
+        const reservation_need need = need_of(by, w.reserving, bytes);
         if (!need.fits) refuser = &by;
         from = by.parent(), bytes = need.more;
     }
     if (refuser == nullptr)
         refuser = refuser_beside(from, bytes, waits,
-                                 w.kind != reserves::nothing ? charge_outcome::fits : charge_outcome::forced);
+                                 w.reserving != reserves::nothing ? charge_outcome::fits : charge_outcome::forced);
     if (refuser == nullptr && w.also.bytes != 0) refuser = refuser_beside(w.also.account, w.needs(), waits);
     if (refuser != nullptr) {
         w.at = refuser;
@@ -168,7 +168,7 @@ inline void let_pass_behind(const waiter& slept, account_tree& tree) noexcept {
 inline void note_refund(const account_node& a, std::size_t bytes, account_tree& tree) noexcept {
     if (waiter* const w = undoing::now(); w != nullptr && a.is_below(*w->undone.account))
         w->undone.bytes = sum_or_max(w->undone.bytes, bytes);
-    if (tree.waits_for_others != 0) tree.note_missed([](const waiter& w) { return w.for_others && !w.undoes; });
+    if (tree.waits_for_others != 0) tree.note_missed([](const waiter& w) { return w.kind != 0 && !w.undoes; });
 }
 
 // ---- requests that go behind others ------------------------------------------------------------------------------

@@ -11,7 +11,7 @@
 // it returns is announced only to those that may have missed it: they tried meanwhile.
 // No wake-up is lost: a waiter is added, then its request is made again; each end of a try is followed by a look; and
 // what is announced during a try is tried for after it.
-// Cost: 40 bytes a level, 240 a waiter. A look is O(1) where no waiter of the level fits, O(waiters of the level) else,
+// Cost: 40 bytes a level, 256 a waiter. A look is O(1) where no waiter of the level fits, O(waiters of the level) else,
 // and where one waits without a thread.
 // Threads: requires the lock of the level.
 #pragma once
@@ -65,18 +65,20 @@ struct waiter {
     bytes_below undone;    // of its last try; used by its thread alone, as the next
     bool undoes = false;
     bool trying = true;
-    bool missed = false;                  // what may serve it, since its last try began
-    bool for_others = false;              // it waits for a level that is no account: it tries when bytes are refunded
-    bool charges_others = false;          // the request needs further accounts, which the tree does not know
-    bool patient = false;                 // it holds back patient ones alone, and shuts no cache
-    bool held_back = false;               // it fits, but another one is due
-    bool passes = false;                  // though another one is due
+    bool missed = false;         // what may serve it, since its last try began
+    std::uint8_t kinds = 0;      // of levels that are no accounts and refused it: level_waits.hpp
+    std::uint8_t kind = 0;       // that of the last refusal: it tries at news, and when bytes are refunded
+    std::size_t used = 0;        // bytes there
+    bool charges_others = false; // the request needs further accounts, which the tree does not know
+    bool patient = false;        // it holds back patient ones alone, and shuts no cache
+    bool held_back = false;      // it fits, but another one is due
+    bool passes = false;         // though another one is due
+    std::uint8_t bypasses = 0;   // requests that may wait, and were granted before it while it was first
+    reserves reserving = reserves::nothing;
     queued_reservation* queued = nullptr; // no thread waits: the one that frees memory makes its request
-    std::uint8_t bypasses = 0;            // requests that may wait, and were granted before it while it was first
-    reserves kind = reserves::nothing;
-    std::uint32_t passed = 0;           // the same, with those that never wait
-    std::uint64_t began = 0, slept = 0; // its last try and its last sleep, in the tree's count of both
-    waits_of_level level;               // of the first one
+    std::uint32_t passed = 0;             // the same, with those that never wait
+    std::uint64_t began = 0, slept = 0;   // its last try and its last sleep, in the tree's count of both
+    waits_of_level level;                 // of the first one
     std::size_t undone_at(const tree_node* account) const noexcept {
         return undone.account == account ? undone.bytes : 0;
     }

@@ -28,6 +28,7 @@
 
 #include <allot/account/forward.hpp>
 #include <allot/account/ladder.hpp>
+#include <allot/account/level_waits.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
@@ -39,10 +40,12 @@
 #include <allot/device_allocator/device_policies.hpp>
 #include <allot/device_allocator/device_report.hpp>
 #include <allot/device_allocator/device_stats.hpp>
+#include <allot/device_allocator/device_steps.hpp>
 #include <allot/device_allocator/segment_growth.hpp>
 #include <allot/device_allocator/stream_ordered_runs.hpp>
 #include <allot/device_allocator/stream_tag.hpp>
 #include <allot/reclaim/user_call.hpp>
+#include <allot/sync/full_fence.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -93,19 +96,21 @@ template <class Set> class device_allocator {
           grown_(api_, value_or<device_id>({0}, values...), value_or<allot::reserve_bytes>({0}, values...).bytes) {
         check_values<product::device_allocator, Set, accepted, Values...>();
         check_needed<product::device_allocator, Set, detail::needed_api<api_type>, Values...>();
-        if constexpr (policies::in_tree) ledger_.join(tenant_);
+        if constexpr (policies::in_tree) ledger_.join(tenant_), others().add(tenant_);
     }
     device_allocator(const device_allocator&) = delete;
     device_allocator& operator=(const device_allocator&) = delete;
     /// Reports live blocks to the leak sink, waits for the device, and returns all memory.
     /// Requires: no other call is in progress. Work that uses a block has been submitted.
     ~device_allocator() {
-        if constexpr (policies::in_tree) ledger_.leave();
+        if constexpr (policies::in_tree) others().remove(tenant_), ledger_.leave();
         diagnostics_.report_live(held_.runs.live_runs(), held_.runs.live_bytes());
         auto& segments = grown_.segments;
         if (segments.size() == 0) return;
         diagnostics_.report_failure(held_.synchronize(device()));
         while (segments.size() != 0) diagnostics_.report_failure(segments.shrink(segments[segments.size() - 1]));
+        full_fence();
+        detail::waits_for_levels().gave(detail::level_kind::outside);
     }
 
     // ---- blocks ---------------------------------------------------------------------------------------------
@@ -164,7 +169,10 @@ template <class Set> class device_allocator {
         const std::size_t bytes = held_.runs.bytes_of(address);
         if (ALLOT_UNLIKELY(bytes == 0)) return diagnostics_.report_misused(held_.misuse_at(address), p);
         held_.count([](auto& c) { ++c.frees; });
-        if constexpr (policies::in_tree) ledger_.notify_unused(); // who waits tries once the lock is free
+        if constexpr (policies::in_tree) { // who waits tries once the lock is free
+            ledger_.notify_unused();
+            detail::waits_for_levels().gave(detail::level_kind::outside);
+        }
         if constexpr (policies::at_once) {
             held_.runs.release(address, stream_tag::of(stream_tag::clean));
             held_.streams.count_free();
@@ -342,6 +350,11 @@ template <class Set> class device_allocator {
         }
         device_allocator& of;
     };
+    detail::tenants& others() const noexcept { return detail::tenants_of<api_type>(device()); }
+    auto steps() noexcept {
+        if constexpr (policies::in_tree) return detail::device_steps{others(), tenant_};
+        else return detail::no_own_steps{};
+    }
     growth grow(bool waits = true) noexcept { return {grown_, held_, ledger_, diagnostics_, api_, waits}; }
     ALLOT_NOINLINE run take_slow(const caller& who, detail::memory_request& asked, std::size_t align) noexcept {
         return grow().take(who, asked, align);
@@ -369,9 +382,9 @@ template <class Set> class device_allocator {
         }
         if (ALLOT_UNLIKELY(!r) && !(r = take_slow(who, asked, align))) {
             if (who.allowed != permitted::all) asked.judged = false; // the stream is being captured
-            detail::no_own_steps none;
+            auto own = steps();
             auto level = ledger_.steps(policies::asks ? UINT32_MAX : 0);
-            r = detail::climb(asked, none, level, [&] { // the stream's state may have changed
+            r = detail::climb(asked, own, level, [&] { // the stream's state may have changed
                 return who.identify(api_, stream, diagnostics_) ? take_slow(who, asked, align) : run{};
             });
             if (!r) return refused();

@@ -11,6 +11,7 @@
 // Source: as device_allocator.hpp.
 #pragma once
 
+#include <allot/account/level_waits.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
@@ -19,6 +20,7 @@
 #include <allot/device_allocator/device_segments.hpp>
 #include <allot/device_allocator/growth_transaction.hpp>
 #include <allot/device_allocator/stream_ordered_runs.hpp>
+#include <allot/sync/full_fence.hpp>
 #include <allot/sys/mutex.hpp>
 
 #include <cstddef>
@@ -181,6 +183,10 @@ template <class Set> class segment_growth {
             transaction_.unmapped(p.bytes);
             held_.count([](auto& c) { ++c.released; });
             bytes += p.bytes;
+        }
+        if (bytes != 0) {
+            full_fence();
+            waits_for_levels().gave(level_kind::outside);
         }
         return bytes;
     }

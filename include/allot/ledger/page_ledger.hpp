@@ -8,6 +8,7 @@
 #pragma once
 
 #include <allot/account/ladder.hpp>
+#include <allot/account/level_waits.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/category/ledger.hpp>
@@ -49,11 +50,15 @@ class page_ledger {
         }
     }
     // Returns charged bytes that were not confirmed.
-    void cancel(std::size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+    void cancel(std::size_t bytes) noexcept {
+        used_.fetch_sub(bytes, std::memory_order_seq_cst);
+        gave();
+    }
     // Returns charged and confirmed bytes.
     void refund(std::size_t bytes) noexcept {
         confirmed_.fetch_sub(bytes, std::memory_order_relaxed);
-        used_.fetch_sub(bytes, std::memory_order_release); // a later charge of these bytes sees the lower confirmed_
+        used_.fetch_sub(bytes, std::memory_order_seq_cst); // a later charge of these bytes sees the lower confirmed_
+        gave();
     }
 
     bool is_exceeded() const noexcept { return used() > limit(); }
@@ -61,9 +66,14 @@ class page_ledger {
     std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
     std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
     std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
-    void set_limit(std::size_t bytes) noexcept { limit_.store(bytes, std::memory_order_relaxed); }
+    void set_limit(std::size_t bytes) noexcept {
+        limit_.store(bytes, std::memory_order_seq_cst);
+        gave();
+    }
 
   private:
+    // To requests that wait for this limit.
+    void gave() const noexcept { detail::waits_for_levels().gave(detail::level_kind::limit, name_); }
     ALLOT_COLD bool refuse(detail::memory_request& asked, std::size_t bytes, std::size_t used,
                            std::size_t limit) const noexcept {
         asked.refuse({charge_outcome::over_limit, refuser::limit, nullptr, bytes, used, limit, name_});

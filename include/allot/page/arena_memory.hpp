@@ -7,11 +7,13 @@
 // Cost: 32 bytes; one or two system calls. Threads: any may read it.
 #pragma once
 
+#include <allot/account/level_waits.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/page/arena_range.hpp>
 #include <allot/page/page_bitmap.hpp>
 #include <allot/page/page_map.hpp>
+#include <allot/sync/full_fence.hpp>
 #include <allot/sys/map.hpp>
 
 #include <atomic>
@@ -61,7 +63,10 @@ class arena_memory {
     arena_memory& operator=(const arena_memory&) = delete;
     ~arena_memory() {
         if (tables_bytes_ != 0) sys::unmap(tables_, tables_bytes_);
-        if (bytes_ != 0) sys::unmap(begin_, bytes_);
+        if (bytes_ == 0) return;
+        sys::unmap(begin_, bytes_);
+        full_fence();
+        waits_for_levels().gave(level_kind::outside);
     }
 
     // Null: there is no memory for them.

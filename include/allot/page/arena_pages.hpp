@@ -6,11 +6,13 @@
 // Taken and dirty pages are committed: the limit bounds them, and the payer is charged for them (page_payer.hpp). So
 // a take of dirty pages costs no charge, and a page is refunded where it returns to the system.
 // A page is taken under a spin lock; system calls are made outside it, so no thread waits for the call of another one,
-// except when the last free pages are being trimmed.
+// except when the last free pages are being trimmed. It yields until these are free, which waits for nobody: who trims
+// makes one system call and refunds, and no user's code runs before (page_payer.hpp).
 // Invariant: taken pages are usable; committed ones never exceed the limit.
 // Cost: 1 bit and 1/64 bit per page for taken, 1 bit for dirty; 320 bytes. Threads: any.
 #pragma once
 
+#include <allot/account/level_waits.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
@@ -23,6 +25,7 @@
 #include <allot/page/page_limit.hpp>
 #include <allot/page/page_payer.hpp>
 #include <allot/page/system_pages.hpp>
+#include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
@@ -112,6 +115,8 @@ class arena_pages {
     void give_uncounted(std::size_t first, std::size_t n) noexcept {
         mark_dirty(first, n);
         bitmap_.give(first, n);
+        full_fence();
+        limit_.gave();
     }
 
     // Returns free pages to the system, up to its first refusal, and `most` bytes; those last that takes find first. In
@@ -448,6 +453,11 @@ class arena_pages {
             if (commits_) limit_.uncommit(were_dirty);
             if (payer_ != nullptr && back != 0) payer_->refund(back, here);
             else here.free();
+            if (back != 0) {
+                full_fence();
+                limit_.gave();
+                waits_for_levels().gave(level_kind::outside);
+            }
             if (system_.asks_by_unit()) leave_units(here.first, n);
         }
         return true;

@@ -36,7 +36,11 @@ namespace allot::inline ALLOT_ABI {
 
 namespace detail {
 class arena_table;
-}
+
+// All arenas, as tenants of the process.
+inline constinit tenants all_arenas;
+
+} // namespace detail
 
 /// Every arena<Set> is one.
 /// Requires: addresses passed in are in the arena's range, except for contains(); every tenant was removed before the
@@ -146,6 +150,16 @@ class page_arena {
         return bytes;
     }
 
+    // Where the system, or a device behind an arena, has no more memory: has all arenas return free pages to it, where
+    // their retain rules allow it, until as many bytes are returned.
+    static void ask_others(std::size_t bytes) noexcept {
+        detail::check_no_lock_is_held("asks other arenas");
+        std::size_t returned = 0;
+        detail::all_arenas.for_each([&](tenant& t) {
+            if (returned < bytes) returned += t.return_idle(bytes - returned, false);
+        });
+    }
+
     // ---- queries --------------------------------------------------------------------------------------------
 
     /// Whether an address, of any object or none, is in the arena's range.
@@ -231,6 +245,15 @@ class page_arena {
   private:
     friend class detail::arena_table;
 
+    struct process_tenant final : tenant {
+        explicit process_tenant(page_arena& arena) noexcept : tenant(arena.name()), of(arena) {
+            detail::all_arenas.add(*this);
+        }
+        ~process_tenant() { detail::all_arenas.remove(*this); }
+        std::size_t held() const noexcept override { return of.taken() + of.kept(); }
+        std::size_t return_idle(std::size_t bytes, bool) noexcept override { return of.pages_.trim_at_shortage(bytes); }
+        page_arena& of;
+    };
     std::size_t pages_of(const arena_range& range) const noexcept {
         return memory_.tables() != nullptr ? range.bytes >> range.page_shift : 0;
     }
@@ -251,6 +274,7 @@ class page_arena {
     detail::arena_memory memory_;
     mutable detail::tenants tenants_;
     detail::arena_pages pages_;
+    process_tenant in_process_{*this};
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -6,6 +6,7 @@
 // Cost: 64 bytes; an atomic operation per call. Threads: any; admits(), beyond() and take() under the arena's lock.
 #pragma once
 
+#include <allot/account/level_waits.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
@@ -50,7 +51,14 @@ class page_limit {
     // Usable pages are to be given back; put_back() follows.
     void unconfirm(std::size_t pages) noexcept { confirmed_.fetch_sub(pages, std::memory_order_relaxed); }
     // Taken pages are free. The release orders their last use before the next take that the lower count admits.
-    void put_back(std::size_t pages) noexcept { taken_.fetch_sub(pages, std::memory_order_release); }
+    void put_back(std::size_t pages) noexcept {
+        taken_.fetch_sub(pages, std::memory_order_seq_cst);
+        gave();
+    }
+    // Free pages, or committed ones, are fewer; behind a full fence.
+    void gave() const noexcept {
+        detail::waits_for_levels().gave(detail::level_kind::arena | detail::level_kind::limit, name_);
+    }
     void commit(std::size_t pages) noexcept { committed_.fetch_add(pages, std::memory_order_relaxed); }
     // Committed pages have returned to the system, or were not committed after all.
     void uncommit(std::size_t pages) noexcept {

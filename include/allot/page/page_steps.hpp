@@ -33,6 +33,7 @@ template <class ReturnIdle> class page_steps {
         arena_is_asked_ = !arena_is_asked_ && asked.why.by == refuser::arena;
         if (!arena_is_asked_) return climbed::moved_on;
         static_cast<void>(arena_.ask_tenants());
+        if (asked.why.outcome == charge_outcome::no_memory) page_arena::ask_others(asked.why.requested);
         return climbed::served;
     }
     climbed wait_for_moves(const memory_request&) noexcept {

@@ -1,7 +1,7 @@
-// Threads: a number that identifies a living thread, yield.
+// Threads: a number that identifies a living thread, yield; the number of the process.
 //
 // The number is the hardware's thread pointer; a new thread may get the number of one that has ended.
-// Cost: one instruction on x86-64 and aarch64. Threads: any.
+// Cost: one instruction on x86-64 and aarch64; a system call for yield and for the process. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 namespace allot::inline ALLOT_ABI {
 namespace sys {
@@ -28,6 +29,8 @@ inline std::uintptr_t thread_token() noexcept {
 }
 
 inline void yield_thread() noexcept { ::sched_yield(); }
+// A child of fork() has another one.
+inline std::uint64_t process_number() noexcept { return static_cast<std::uint64_t>(::getpid()); }
 
 } // namespace sys
 } // namespace allot::inline ALLOT_ABI

@@ -94,10 +94,10 @@ BUGS = {
         "!user_call::is_inside_any() && by.is_open()",
         "by.is_open()",
         law=5),
-    "impossible_request_waits": bug(
-        "unit/reclaim/waiting.cpp",
-        "return can_fit(by, why, why.requested);",
-        "return true;",
+    "level_wakes_one_tree": bug(
+        "unit/reclaim/levels.cpp",
+        "while (head->tree != p->tree || !waits(*head)) head = head->next;",
+        "while (!waits(*head)) head = head->next;",
         law=4),
     "each_thread_sweeps": bug(
         "unit/account/reclaimers.cpp",

@@ -79,3 +79,31 @@ TEST_CASE("tasks that share a full arena are rolled back", "[oom]") {
     CHECK(done == 15);
     CHECK(root.used() == 0);
 }
+
+TEST_CASE("a decision is put off while another tree has pages of the arena, and its release serves the request",
+          "[oom]") {
+    const support::rescue ends{"a task that waits for pages of another tree"};
+    allot::arena<pages> arena{limit{4_MiB}};
+    arbiter tasks{{.unknown_holders_wait = allot::time_span{5'000}}};
+    account here{name{"here"}, tasks}, there{name{"there"}};
+    manager mine{arena, here};
+    allot::row_manager<allot::with<allot::use::spark, allot::page::of<allot::arena<pages>>, allot::oom::null>> other{
+        arena, there};
+    std::vector<void*> held;
+    while (void* const row = other.try_allocate(large)) held.push_back(row);
+    std::atomic<bool> got{false};
+    task query{tasks, "query"};
+    std::thread waits{[&] {
+        task_thread works{query};
+        void* const row = mine.allocate(large); // outside of a retry scope: else refused at once
+        got = row != nullptr;
+        mine.release(row);
+    }};
+    while (here.stats().waiting == 0) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    CHECK_FALSE(got);
+    for (void* const row : held) other.release(row);
+    waits.join();
+    CHECK(got);
+    CHECK(query.stats().refused == 0);
+}

@@ -2,6 +2,8 @@
 #include <support/device_sets.hpp>
 #include <support/tasks.hpp>
 
+#include <allot/buffers.hpp>
+#include <allot/ledger/pool.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/oom/event_log.hpp>
 #include <allot/oom/state_machine.hpp>
@@ -191,4 +193,40 @@ TEST_CASE("an attempt alone finds the device's memory whole, whatever streams ha
             }
         }));
     }
+}
+
+TEST_CASE("tasks share a pool of device memory: the arbiter counts blocks by their accounts, not pieces of the pool",
+          "[oom]") {
+    struct shared_pool : allot::policies<on_simulated, allot::order::stream, allot::ledger::pool, allot::oom::null> {};
+    const support::rescue ends{"tasks that wait for ever"};
+    allocator_machine m;
+    arbiter tasks{{.unknown_holders_wait = allot::time_span{60'000}}}; // nothing is unknown
+    account device{name{"device"}, limit{16_MiB}, tasks.device()};
+    allot::device_allocator<shared_pool> gpu{m.api, unheard, device};
+    allot::on_stream at{gpu, m.a};
+    const allot::buffer_memory memory{at};
+    std::atomic<int> here_now{0}, done{0}, wrong{0}, rollbacks{0};
+    std::vector<std::jthread> threads;
+    for (int t = 0; t != 2; ++t)
+        threads.emplace_back([&] {
+            account mine{device, name{"query"}};
+            task query{tasks, "query", 0, &mine};
+            const task_thread here{query};
+            bool first = true;
+            with_retry_no_split([&] { // both have one of two
+                const allot::buffer a = memory.allocate(mine, 6_MiB);
+                if (std::exchange(first, false)) ++here_now;
+                until([&] { return here_now.load() == 2; });
+                const allot::buffer b = memory.allocate(mine, 6_MiB);
+                wrong += mine.used() != a.block_bytes() + b.block_bytes();
+                ++done;
+            });
+            rollbacks += static_cast<int>(query.stats().rollbacks);
+        });
+    threads.clear();
+    CHECK(done == 2);
+    CHECK(wrong == 0);
+    CHECK(rollbacks == 1);
+    CHECK(device.used() == gpu.used());
+    CHECK(gpu.account().used() == gpu.used()); // all blocks are back
 }
