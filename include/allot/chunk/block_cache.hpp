@@ -45,6 +45,7 @@ class cache_config {
         }
         slots = slot;
     }
+    std::size_t bytes_of_cache() const noexcept { return slots * sizeof(std::byte*); }
     bool keeps_last(unsigned c) const noexcept { return limit[c] == 0 && bytes[c] <= budget; }
 
     std::size_t budget = 0;
@@ -94,6 +95,7 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
     block_cache& operator=(const block_cache&) = delete;
     ~block_cache() { delete[] slots_; }
 
+    bool is_open() const noexcept { return slots_ != nullptr; }
     // False: no memory, and the cache accepts no block.
     bool open(const cache_config& plan) noexcept {
         slots_ = new (std::nothrow) std::byte*[plan.slots];

@@ -58,33 +58,25 @@ template <class Set> class chunk_arena {
     /// of the chunk arena's own account below it; the arena under page::of<Arena>; the bytes to use under
     /// page::borrowed; a device_id, and the api unless it is an empty type, under page::on_device.
     /// Requires: name, account, arena and api outlive the chunk arena.
-    /// Throws: out_of_memory if no address space can be reserved (without exceptions: writes the report and aborts).
+    /// Throws: out_of_memory if no address space can be reserved, or the account refuses the books (without exceptions:
+    /// writes the report and aborts).
     template <class... Values>
     explicit chunk_arena(Values&&... values)
         : name_(value_or<allot::name>({""}, values...).text),
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...),
           arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, policies::charges ? &payer_ : nullptr,
                  values...),
-          pages_(arena(), ledger_),
-          core_(pages_, core_type::chunk_bytes_for(value_or<allot::chunk_bytes>({0}, values...).bytes, limit_bytes(),
-                                                   arena().page_bytes())),
+          pages_(arena(), ledger_), core_(pages_, detail::books_of(ledger_, !arena().headers_out_of_band()),
+                                          core_type::chunk_bytes_for(value_or<allot::chunk_bytes>({0}, values...).bytes,
+                                                                     limit_bytes(), arena().page_bytes())),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)) {
         check_values<product::chunk_arena, Set, accepted, Values...>();
         check_needed<product::chunk_arena, Set, typename policies::arena::needed, Values...>();
-        if (core_.open()) {
-            arena().add(tenant_); // from here on, others who are short of memory ask it
-            if constexpr (policies::in_tree) ledger_.join(tenant_);
-            return;
-        }
-        core_.close();
-        raise(out_of_memory("allot: out of memory: a chunk arena cannot map its block table", [&](text_writer& out) {
-            out.put("chunk arena ")
-                .put(name_)
-                .put(" (set ")
-                .put(set_name())
-                .put("): the system refuses memory for its block table")
-                .newline();
-        }));
+        if (!core_.open()) core_.close(), raise_no_table();
+        if constexpr (policies::in_tree)
+            if (core_.books()) open_books();
+        arena().add(tenant_); // from here on, others who are short of memory ask it
+        if constexpr (policies::in_tree) ledger_.join(tenant_);
     }
     chunk_arena(const chunk_arena&) = delete;
     chunk_arena& operator=(const chunk_arena&) = delete;
@@ -245,7 +237,8 @@ template <class Set> class chunk_arena {
     chunk_stats stats() const noexcept {
         chunk_stats f = core_.stats();
         f.idle = pages_.idle();
-        f.charged += f.idle;
+        f.books = detail::charged_books(ledger_);
+        f.charged += f.idle + f.books;
         f.limit = limit_bytes();
         if constexpr (policies::charges) f.peak = ledger_.peak();
         else f.peak = arena().stats().peak_taken;
@@ -292,6 +285,23 @@ template <class Set> class chunk_arena {
     using accepted = decltype(accepted_with(typename policies::ledger::values{}, typename policies::arena::accepted{}));
 
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
+    [[noreturn]] ALLOT_COLD void raise_no_table() const {
+        raise(out_of_memory("allot: out of memory: a chunk arena cannot map its block table", [&](text_writer& out) {
+            out.put("chunk arena ")
+                .put(name_)
+                .put(" (set ")
+                .put(set_name())
+                .put("): the system refuses memory for its block table")
+                .newline();
+        }));
+    }
+    // Its own bytes, the first and last OS pages of its block table, and those of its arena's tables.
+    void open_books() {
+        const std::size_t bytes = sizeof(chunk_arena) + 4 * sys::os_page_bytes() +
+                                  (policies::shares_arena ? 0 : detail::arena_tables::used_bytes());
+        detail::memory_request asked{bytes};
+        if (!ledger_.open_books(bytes, asked)) core_.close(), ledger_.raise_no_books(asked, set_name(), name_);
+    }
     struct block_tenant final : tenant {
         explicit block_tenant(chunk_arena& blocks) noexcept : tenant(blocks.name_), of(blocks) {}
         std::size_t held() const noexcept override { return of.core_.heap().held_bytes(); }

@@ -11,6 +11,7 @@
 // Source: magazines, Bonwick and Adams 2001; caches that come back: requests of Netty's users (#8941, #12749).
 #pragma once
 
+#include <allot/account/books.hpp>
 #include <allot/chunk/block_cache.hpp>
 #include <allot/chunk/chunk_heap.hpp>
 #include <allot/chunk/chunk_stats.hpp>
@@ -49,9 +50,9 @@ template <class Policies> class chunk_core {
         return clamp(std::size_t{1} << log2_floor(wanted | 1), page, heap_type::max_chunk);
     }
 
-    chunk_core(pages_type& pages, std::size_t chunk_bytes) noexcept : heap_(pages, chunk_bytes, &flush, this) {
+    chunk_core(pages_type& pages, const books_of_object& books, std::size_t chunk_bytes) noexcept
+        : books_(books), heap_(pages, books, chunk_bytes, &flush, this) {
         config_.make(classes{}, heap_.largest_block(), chunk_bytes / 4);
-        for (auto& shared : shared_.all()) shared.cache.open(config_);
         if constexpr (Policies::per_thread) threads_ = new (std::nothrow) places(*this);
     }
     // Empties all caches. No other thread may use the arena any more.
@@ -68,6 +69,7 @@ template <class Policies> class chunk_core {
     const heap_type& heap() const noexcept { return heap_; }
     block_table& map() noexcept { return heap_.map(); }
     const cache_config& config() const noexcept { return config_; }
+    const books_of_object& books() const noexcept { return books_; }
 
     // ---- blocks of a class --------------------------------------------------------------------------------
     // A free block from the caller's cache, still `cached` in the block table; null: none.
@@ -105,11 +107,12 @@ template <class Policies> class chunk_core {
         if (got == 0) return nullptr;
         if constexpr (counts) uncached_counts_.count_shared(c, asked.bytes);
         std::byte* const block = batch[--got];
-        if (got != 0)
+        const bool alone = got == 0;
+        if (!alone)
             inside([&](auto& cache) {
                 while (got != 0 && cache.push(c, config_.bytes[c], batch[got - 1])) --got;
             });
-        if (got != 0) heap_.give(batch, got);
+        if (alone || got != 0) give_or_open(c, batch, got);
         return block;
     }
     // Puts a block that is `cached` in the block table into the cache, and the blocks that make room for it into the
@@ -175,6 +178,15 @@ template <class Policies> class chunk_core {
     template <class Visit> void usage(Visit visit) { usage_of(heap_.snapshot(), visit); }
 
   private:
+    // Blocks that the caller's cache did not take. A shared one is made at its first use: not by a release.
+    ALLOT_NOINLINE void give_or_open(unsigned c, std::byte* const* blocks, std::uint32_t n) noexcept {
+        inside([&](auto& cache) {
+            if (cache.is_open() || !cache.open(config_)) return;
+            books_.owe(config_.bytes_of_cache());
+            while (n != 0 && cache.push(c, config_.bytes[c], blocks[n - 1])) --n;
+        });
+        if (n != 0) heap_.give(blocks, n);
+    }
     using thread_cache = thread_block_cache<chunk_core>;
     using places = thread_cache_registry<chunk_core, thread_cache>;
 
@@ -251,6 +263,7 @@ template <class Policies> class chunk_core {
             if (core.threads_ != nullptr) core.threads_->empty_all();
     }
 
+    const books_of_object books_;
     cache_config config_;
     shared_caches<cache_type> shared_;
     sys::mutex flushing_{lock_rank::thread_caches};

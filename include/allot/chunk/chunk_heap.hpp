@@ -14,8 +14,10 @@
 // (#16827).
 #pragma once
 
+#include <allot/account/books.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/chunk/block_table.hpp>
+#include <allot/chunk/charged_metadata.hpp>
 #include <allot/chunk/page_blocks.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
@@ -29,6 +31,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
@@ -47,8 +50,9 @@ template <class Policies> class chunk_heap {
     // Empties all caches into this heap. Called without a lock.
     using flusher = void (*)(void* context) noexcept;
 
-    chunk_heap(pages_type& pages, std::size_t chunk_bytes, flusher flush, void* context) noexcept
-        : begin_(reinterpret_cast<std::uintptr_t>(pages.arena().begin())),
+    chunk_heap(pages_type& pages, const books_of_object& books, std::size_t chunk_bytes, flusher flush,
+               void* context) noexcept
+        : books_(books), begin_(reinterpret_cast<std::uintptr_t>(pages.arena().begin())),
           span_(pages.arena().page_count() << pages.arena().page_shift()), pages_(pages), chunk_(chunk_bytes),
           largest_block_(
               largest_of(Policies::whole_pages ? min(chunk_bytes, 4 * pages.arena().page_bytes()) : chunk_bytes)),
@@ -78,6 +82,8 @@ template <class Policies> class chunk_heap {
     // `align`, which is at most a page. Returns their number; 0: no memory.
     std::uint32_t take(unsigned c, std::size_t align, std::byte** out, std::uint32_t wanted,
                        memory_request& asked) noexcept {
+        if constexpr (Policies::in_tree)
+            if (!books_.pay(asked)) return 0;
         if (ALLOT_UNLIKELY(excess_.load(std::memory_order_relaxed))) return_excess();
         const std::size_t least = align_up(classes::bytes_of(c), arena().page_bytes());
         std::uint32_t got = cut(c, align, out, wanted);
@@ -218,6 +224,12 @@ template <class Policies> class chunk_heap {
         const unsigned c = classes::class_of(bytes);
         return classes::bytes_of(classes::bytes_of(c) <= bytes ? c : c - 1);
     }
+    // Requires lock_. The block table holds memory for the most that the fit had, until the end.
+    void note_size() noexcept {
+        if (fit_.bytes() <= most_bytes_) return;
+        books_.owe_pages((fit_.bytes() - most_bytes_) / unit);
+        most_bytes_ = fit_.bytes();
+    }
     // How much to ask the arena for: a chunk; while there is little, a 16th of what is held, where a fit joins ranges.
     std::size_t growth(std::size_t least) const noexcept {
         if constexpr (!Policies::joins_ranges) return chunk_;
@@ -276,7 +288,7 @@ template <class Policies> class chunk_heap {
         {
             const lock_guard hold(lock_);
             added = fit_.add(reinterpret_cast<std::uintptr_t>(p), chunk, 0);
-            if (added) got = cut_locked(c, align, out, wanted);
+            if (added) got = cut_locked(c, align, out, wanted), note_size();
             else map_.set_words(page_of(p), pages, 0); // the fit has no metadata for it
         }
         if (!added) return pages_.give(p, pages, [&] { taken.end(); }), 0;
@@ -303,10 +315,17 @@ template <class Policies> class chunk_heap {
                     trim_threshold_ = next_threshold(); // no free run qualifies
                 }
             }
-            if (n == 0) return pages;
+            if (n == 0) return all ? drop_metadata() : void(), pages;
             pages_.give(first, n, [&] { given.end(); });
             pages += n;
         }
+    }
+    // A fit without ranges needs none.
+    void drop_metadata() noexcept {
+        const lock_guard hold(lock_);
+        if (fit_.bytes() != 0 || fit_.metadata_bytes() == 0) return;
+        std::destroy_at(&fit_);
+        std::construct_at(&fit_, unit, charged_metadata{books_});
     }
     // Removes whole pages from the fit: of the first free run with at least `step` bytes of them. Requires lock_.
     std::size_t free_pages(std::byte*& first, std::size_t most, std::size_t step) noexcept {
@@ -332,6 +351,7 @@ template <class Policies> class chunk_heap {
         return bytes >> arena().page_shift();
     }
 
+    const books_of_object books_;
     const std::uintptr_t begin_;
     const std::size_t span_;
     pages_type& pages_;
@@ -345,7 +365,8 @@ template <class Policies> class chunk_heap {
     pages_in_transit in_transit_;
     page_blocks<pages_type> blocks_; // after the members that it uses
     mutable basic_spin_lock<lock_rank::heap> lock_;
-    fit_type fit_{unit};
+    fit_type fit_{unit, charged_metadata{books_}};
+    std::size_t most_bytes_ = 0; // of the fit so far
     std::size_t trim_threshold_ = 2 * chunk_;
     std::array<std::size_t, max_classes> out_{}; // blocks, live or cached, by class
 };

@@ -5,6 +5,7 @@
 
 #include <allot/chunk/block_size_classes.hpp>
 #include <allot/chunk/block_table.hpp>
+#include <allot/chunk/charged_metadata.hpp>
 #include <allot/config.hpp>
 #include <allot/core/category.hpp>
 #include <allot/core/diagnose.hpp>
@@ -31,7 +32,7 @@ namespace detail {
 template <class Set> struct chunk_policies {
     template <class Category> using answer = typename resolved<Set, product::chunk_arena>::template answer<Category>;
 
-    using fit = typename answer<category::fit>::template of<no_tag>;
+    using fit = typename answer<category::fit>::template of<no_tag, charged_metadata>;
     using classes = block_size_classes<std::size_t{1} << block_table::unit_shift, answer<category::fit>::classes>;
     static constexpr bool joins_ranges = !requires(const fit& f) { f.is_range(f.largest()); };
     // Large blocks are whole pages: free pages of the arena are not charged, free runs of a chunk are. So pages are

@@ -17,14 +17,15 @@ struct block {
     explicit operator bool() const noexcept { return address != nullptr; }
 };
 
-/// In bytes, except where noted. live + cached + free + idle = charged.
+/// In bytes, except where noted. live + cached + free + idle + books = charged.
 struct chunk_stats {
     std::size_t live = 0;             // in live blocks, with what they have beyond the bytes requested
     std::size_t live_blocks = 0;      // a number
     std::size_t cached = 0;           // free, in the caches of threads and of the arena
     std::size_t free = 0;             // in chunks
     std::size_t idle = 0;             // of a private arena: free, and may hold memory until it returns to the system
-    std::size_t charged = 0;          // in pages; the limit bounds it
+    std::size_t books = 0;            // of the library's own objects (docs/accounts.md#books)
+    std::size_t charged = 0;          // the limit bounds it
     std::size_t large = 0;            // of live: blocks larger than a chunk
     std::size_t peak = 0;             // of charged; under ledger::none the peak of its arena
     std::size_t limit = 0;            // under ledger::none the limit of its arena

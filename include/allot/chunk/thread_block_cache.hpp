@@ -17,6 +17,7 @@ template <class Core> class thread_block_cache : public thread_cache_base, publi
     explicit thread_block_cache(Core& core) noexcept : core_(core) {
         this->set_up();
         this->open(core.config());
+        core.books().owe(bytes());
     }
     thread_block_cache(const thread_block_cache&) = delete;
     thread_block_cache& operator=(const thread_block_cache&) = delete;
@@ -28,11 +29,14 @@ template <class Core> class thread_block_cache : public thread_cache_base, publi
         closed_ = true;
         core_.empty(*this);
         core_.keep_counts(*this);
+        core_.books().end(bytes());
     }
     // For a caller that is inside.
     void empty() noexcept { core_.empty(*this); }
 
   private:
+    std::size_t bytes() const noexcept { return sizeof *this + core_.config().bytes_of_cache(); }
+
     Core& core_;
     bool closed_ = false;
 };

@@ -38,6 +38,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
 
     fixed_heap(page_provider& provider, const heap_config& config) noexcept : caches_(provider, config, *this) {
         provider.heaps().add(*this);
+        provider.books().owe(sizeof *this);
     }
     ~fixed_heap() override = default;
     // Makes it a heap of another config. False: another thread is in a reclaim() of it, and nothing has changed.

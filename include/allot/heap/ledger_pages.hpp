@@ -6,6 +6,7 @@
 // Source: HPCC roxiemem's checkLimit, 2010.
 #pragma once
 
+#include <allot/account/books.hpp>
 #include <allot/config.hpp>
 #include <allot/heap/page_provider.hpp>
 #include <allot/page/charged_pages.hpp>
@@ -17,8 +18,9 @@ namespace allot::inline ALLOT_ABI {
 template <class Ledger> class ledger_pages final : public page_provider {
   public:
     ledger_pages(page_arena& arena, Ledger& ledger) noexcept
-        : page_provider(arena, charged_pages<Ledger>::watched, charged_pages<Ledger>::notifies), pages_(arena, ledger) {
-    }
+        : page_provider(arena, detail::books_of(ledger, !arena.headers_out_of_band()), charged_pages<Ledger>::watched,
+                        charged_pages<Ledger>::notifies),
+          pages_(arena, ledger) {}
 
     std::byte* take(std::size_t pages, detail::memory_request& asked,
                     detail::pages_in_transit::move& taken) noexcept override {

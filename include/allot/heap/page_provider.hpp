@@ -5,6 +5,7 @@
 // Threads: any. The caller holds no lock of a heap.
 #pragma once
 
+#include <allot/account/books.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/heap/heap_group.hpp>
@@ -24,6 +25,8 @@ class page_provider {
 
     page_arena& arena() const noexcept { return arena_; }
     std::size_t page_bytes() const noexcept { return std::size_t{1} << arena_.page_shift(); }
+    // Heaps and caches are books.
+    const detail::books_of_object& books() const noexcept { return books_; }
     heap_group& heaps() noexcept { return heaps_; }
     const heap_group& heaps() const noexcept { return heaps_; }
 
@@ -91,8 +94,8 @@ class page_provider {
   protected:
     // `watched`: the set records peaks or a trace; otherwise settled() and record() do nothing. `notifies`: requests of
     // its account may wait for memory.
-    page_provider(page_arena& arena, bool watched, bool notifies) noexcept
-        : arena_(arena), watched_(watched), notifies_(notifies) {}
+    page_provider(page_arena& arena, const detail::books_of_object& books, bool watched, bool notifies) noexcept
+        : arena_(arena), books_(books), watched_(watched), notifies_(notifies) {}
     ~page_provider() = default;
 
   private:
@@ -101,6 +104,7 @@ class page_provider {
     virtual void note_event(watch_event kind, std::size_t bytes, const char* name) noexcept = 0;
 
     page_arena& arena_;
+    const detail::books_of_object books_;
     const bool watched_, notifies_;
     heap_group heaps_;
     detail::pages_in_transit in_transit_;

@@ -79,8 +79,8 @@ class pool_ledger : public tree_ledger {
     }
     bool is_exceeded() const noexcept { return pages_.is_exceeded() || tree_ledger::is_exceeded(); }
 
-    // Of all pages.
-    std::size_t used() const noexcept { return pages_.used(); }
+    // Of all pages, and books, which the limit does not count.
+    std::size_t used() const noexcept { return pages_.used() + books().charged(); }
     std::size_t peak() const noexcept { return pages_.peak(); }
     std::size_t limit() const noexcept { return pages_.limit(); }
     void set_limit(std::size_t bytes) noexcept {

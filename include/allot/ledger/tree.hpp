@@ -1,17 +1,21 @@
 // ledger::tree: an object has its own account, a child of the account passed in, or a root without one.
 //
 // A page is held before it is taken and confirmed afterwards, so a page that could not be taken counts in no peak.
-// Invariant: the account's; nothing but pages is charged to it. Cost: one account; per page one request under the tree's
+// Invariant: the account's; nothing but pages and books is charged to it. Cost: one account; per page one request under the tree's
 // lock, per row nothing. Threads: any. Source: Velox's leaf pools, 2022.
 #pragma once
 
 #include <allot/account/account.hpp>
+#include <allot/account/account_steps.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/core/category/ledger.hpp>
 #include <allot/core/policies.hpp>
+#include <allot/core/raise_refused.hpp>
+#include <allot/core/text.hpp>
 #include <allot/core/values.hpp>
+#include <allot/ledger/account_books.hpp>
 #include <allot/ledger/page_ledger.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>
@@ -103,12 +107,29 @@ class tree_ledger {
     void set_limit(std::size_t bytes) noexcept { account_.set_limit(bytes); }
 
     allot::account& account() const noexcept { return account_; }
+    // What the library allocates for the object beside its pages.
+    detail::account_books& books() noexcept { return books_; }
+    const detail::account_books& books() const noexcept { return books_; }
     // What the account adds to the ladder of the object's requests. `most_cost`: of the reclaimers that are called.
     detail::account_steps steps(std::uint32_t most_cost) const noexcept {
         return detail::account_steps{account_.node(), most_cost, &idle_};
     }
     // Pages or slots of the object have become unused: requests that wait may ask for them.
     void notify_unused() const noexcept { account_.notify_unused(); }
+    // For the object's constructor: the books of the object itself. False: refused.
+    bool open_books(std::size_t bytes, detail::memory_request& asked) noexcept {
+        books_.owe(bytes);
+        const auto pay = [&] { return books_.pay(asked); };
+        return pay() || detail::request_again(account_.node(), asked, pay);
+    }
+    [[noreturn]] ALLOT_COLD void raise_no_books(const detail::memory_request& asked, const char* set,
+                                                const char* name) const {
+        const auto request = [&](text_writer& out) {
+            out.put("out of memory: ").bytes(asked.why.requested).put(" for the object itself");
+        };
+        detail::raise_refused(request, set, name, asked.why,
+                              [&](text_writer& out) { write_top_holders(out, account_.root(), asked.why); });
+    }
     // Adds the object whose pages are charged here to its account. leave() removes it, and waits for calls of it.
     void join(tenant& object) noexcept {
         item_.of = idle_.of = &object;
@@ -149,6 +170,7 @@ class tree_ledger {
     };
 
     mutable allot::account account_;
+    detail::account_books books_{account_.node()}; // of the object
     pages item_{account_.name()};
     idle_pages idle_{account_};
 };

@@ -37,6 +37,8 @@ struct arena_tables {
         return align_up(page_bitmap::bytes_for(pages) + dirty_bytes(pages) + pages * sizeof(page_owner),
                         sys::os_page_bytes());
     }
+    // In memory at least, once pages of both ends were taken.
+    static std::size_t used_bytes() noexcept { return 4 * sys::os_page_bytes(); }
 
     std::byte *bitmap = nullptr, *dirty = nullptr, *owners = nullptr;
 };

@@ -143,7 +143,8 @@ class arena_pages {
     std::size_t trim_at_shortage(std::size_t bytes) noexcept {
         constexpr std::size_t least = std::size_t{1} << 20;
         if (!under_pressure_) return 0;
-        const std::size_t returned = trim(max(max(bytes, least), system_.bytes_of(limit_.kept()) / 8));
+        const std::size_t kept = system_.bytes_of(limit_.kept());
+        const std::size_t returned = kept != 0 ? trim(max(max(bytes, least), kept / 8)) : 0;
         while (returned == 0 && is_in_trim()) yield();
         return returned;
     }

@@ -4,7 +4,7 @@
 // take charges only the clean ones of its pages, and none where all were used before; a given page stays charged, as
 // idle memory, until the arena returns it to the system (page_payer.hpp). A shared arena's pages are charged while they
 // are taken, and those of an arena of lent or device memory.
-// Invariant: charged bytes = pages held so x page size, and never exceed the ledger's limit.
+// Invariant: bytes charged here = pages held so x page size, and never exceed the ledger's limit.
 // Cost: two references and a word; O(1) per call. Threads: any.
 #pragma once
 
@@ -204,6 +204,7 @@ template <class Ledger> class charged_pages {
         }
     }
     void refund_ahead() noexcept {
+        if constexpr (requires { ledger_.books(); }) ledger_.books().return_idle();
         if (const std::size_t ahead = ahead_.exchange(0, std::memory_order_relaxed); ahead != 0)
             ledger_.refund(bytes_of(ahead));
     }

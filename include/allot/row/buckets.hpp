@@ -109,10 +109,15 @@ template <class Rows, class List> class buckets {
         auto& aligned = over_aligned_[log2_floor(align) - 4];
         heap_array* heaps = aligned.load(std::memory_order_acquire);
         if (heaps == nullptr) {
+            if (!provider_.books().pay(asked)) return nullptr;
             auto* const made = new (std::nothrow) heap_array{};
             if (made == nullptr) return asked.refuse(charge_outcome::no_memory, sizeof *made);
-            if (aligned.compare_exchange_strong(heaps, made, std::memory_order_acq_rel)) heaps = made;
-            else delete made;
+            if (aligned.compare_exchange_strong(heaps, made, std::memory_order_acq_rel)) {
+                heaps = made;
+                provider_.books().owe(sizeof *made);
+            } else {
+                delete made;
+            }
         }
         auto& heap_slot = (*heaps)[index];
         heap* const h = heap_slot.load(std::memory_order_acquire);
@@ -127,6 +132,7 @@ template <class Rows, class List> class buckets {
         }
         if (heap::rows_per_page(plan, provider_.page_bytes()) == 0)
             return refuse_no_fit(asked, plan.row_bytes), nullptr;
+        if (!provider_.books().pay(asked)) return nullptr;
         const lock_guard hold(create_lock_);
         heap* made = heap_slot.load(std::memory_order_acquire);
         if (made == nullptr) {

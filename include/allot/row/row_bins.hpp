@@ -105,6 +105,7 @@ template <class Set, class Entry> class row_bins : public Entry {
     // The same, and frees the bins. They are made again when they are used. No other thread may be inside meanwhile.
     void close() noexcept {
         for_each_bin([](slot_bin<heap_type>& b) { slot_bin<heap_type>::close(&b); });
+        if (own_ != nullptr) core_.pages().books().end(sizeof(table));
         delete own_;
         own_ = nullptr;
         end_ = 0;
@@ -116,6 +117,7 @@ template <class Set, class Entry> class row_bins : public Entry {
     // writes table_ while they may.
     bool make_table() noexcept {
         own_ = new (std::nothrow) table(no_bin<heap_type>);
+        if (own_ != nullptr) core_.pages().books().owe(sizeof(table)); // the first bin pays for it
         show_bins();
         return own_ != nullptr;
     }
@@ -208,9 +210,12 @@ template <class Set, class Entry> class row_bins : public Entry {
         slot_bin<heap_type>* const made = slot_bin<heap_type>::open(*heap, asked);
         if (made == nullptr) return nullptr;
         if (!this->enter()) return slot_bin<heap_type>::close(made), nullptr;
-        add_bin(index, made);
+        slot_bin<heap_type>* const here = own_->bins[index];
+        const bool is_new = here->heap == nullptr; // else a listener of the charge has used the class
+        if (ALLOT_LIKELY(is_new)) add_bin(index, made);
         this->leave();
-        return made;
+        if (ALLOT_LIKELY(is_new)) return made;
+        return slot_bin<heap_type>::close(made), here;
     }
     // The owner is inside.
     void add_bin(std::uint32_t index, slot_bin<heap_type>* bin) noexcept {

@@ -55,6 +55,8 @@ template <class Set> class row_core {
         context_.name = name;
         context_.manager = self;
         context_.damage = value_or<damage_sink>({}, values...);
+        if constexpr (policies::in_tree)
+            if (books()) open_books();
         if constexpr (policies::per_thread) open_threads();
     }
     row_core(const row_core&) = delete;
@@ -65,6 +67,7 @@ template <class Set> class row_core {
     const auto& buckets() const noexcept { return buckets_; }
     auto& huge() const noexcept { return huge_; }
     auto& pages() const noexcept { return pages_; }
+    const books_of_object& books() const noexcept { return pages_.books(); }
     ledger_type& ledger() noexcept { return ledger_; }
     const ledger_type& ledger() const noexcept { return ledger_; }
     page_arena& arena() const noexcept { return arena_.get(); }
@@ -149,9 +152,11 @@ template <class Set> class row_core {
             bytes = with_check(bytes, type);
         }
         const std::uint32_t index = buckets_.index(bytes);
-        if (ALLOT_LIKELY(index != heap_config::no_index))
+        if (ALLOT_LIKELY(index != heap_config::no_index)) {
             if (auto* const heap = buckets_.at(index, asked, type.align))
                 return start(heap->pop(asked), number, bytes, type);
+            if (asked.why.by == refuser::account) return nullptr; // a huge row costs more than a heap
+        }
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX)))
             return refuse_misuse(asked, misuse::size_too_large, bytes, type), nullptr;
         return huge_.allocate(bytes, type.align, number, asked);
@@ -261,9 +266,9 @@ template <class Set> class row_core {
         const std::size_t align = type.align > least ? type.align : least;
         heap_type* found = nullptr;
         if constexpr (is_bucket<changed>) {
-            if (const std::uint32_t index = buckets_.index(bytes); index != heap_config::no_index)
-                found = buckets_.at(index, asked, align);
-            else refuse_no_fit(asked, bytes);
+            const std::uint32_t index = buckets_.index(bytes);
+            if (index == heap_config::no_index) refuse_no_fit(asked, bytes);
+            else found = open_heap(asked, [&] { return buckets_.at(index, asked, align); });
             if (found != nullptr) found->handles.fetch_add(1, std::memory_order_relaxed);
         } else {
             constexpr bool by_type = one_type || !changed::limited;
@@ -273,7 +278,7 @@ template <class Set> class row_core {
             plan.exclusive = changed::unique;
             if constexpr (changed::limited) plan.users = static_cast<std::uint32_t>(changed::use::users);
             if (heap_type::rows_per_page(plan, pages_.page_bytes()) == 0) refuse_no_fit(asked, bytes);
-            else found = heaps().template open<heap_type>(pages_, plan, asked);
+            else found = open_heap(asked, [&] { return heaps().template open<heap_type>(pages_, plan, asked); });
         }
         if (found == nullptr) raise_no_row(*this, asked, type.name);
         pages_.record(watch_event::handle_opened, found->cut().stride, found->config().name);
@@ -284,6 +289,11 @@ template <class Set> class row_core {
             if (const std::uint32_t index = buckets_.index(bytes); index != heap_config::no_index)
                 return buckets_.row_bytes(index);
         return bytes;
+    }
+    template <class Open> auto open_heap(memory_request& asked, Open open) -> decltype(open()) {
+        const auto paid = [&] { return pages_.books().pay(asked) ? open() : nullptr; };
+        auto* const found = paid();
+        return found != nullptr ? found : climb(asked, paid, [] {});
     }
     // A handle is destroyed.
     template <class Changed, class Heap> void close_handle(Heap& heap) noexcept {
@@ -353,6 +363,11 @@ template <class Set> class row_core {
 
         row_core& all;
     };
+    void open_books() {
+        const std::size_t bytes = sizeof(row_core) + (policies::shares_arena ? 0 : arena_tables::used_bytes());
+        memory_request asked{bytes};
+        if (!ledger_.open_books(bytes, asked)) ledger_.raise_no_books(asked, set_name(), name_);
+    }
     void open_threads() noexcept {
         threads_ = new (std::nothrow) threads(*this);
         if (threads_ == nullptr) return;

@@ -217,10 +217,16 @@ template <class Set, class Heap> class row_heap : public row_calls<row_heap<Set,
     }
     // If there is no memory for the cache, the handle works slot by slot.
     void open() noexcept {
-        if constexpr (blocked) local_ = new (std::nothrow) std::remove_pointer_t<own_local>(*core_, *heap_, number_);
+        if constexpr (blocked) {
+            local_ = new (std::nothrow) std::remove_pointer_t<own_local>(*core_, *heap_, number_);
+            if (local_ != nullptr) heap_->provider().books().owe(sizeof *local_);
+        }
     }
     void close() noexcept {
-        if constexpr (blocked) delete std::exchange(local_, nullptr);
+        if constexpr (blocked) {
+            if (local_ != nullptr) heap_->provider().books().end(sizeof *local_);
+            delete std::exchange(local_, nullptr);
+        }
     }
 
     heap_type* heap_;

@@ -1,6 +1,6 @@
 // row_manager<Set>: link-counted rows of any size under one limit. <allot/row_manager.hpp> shows the call path.
 //
-// Invariant: charged bytes = the pages of its heaps and huge rows x the page size, and never exceed the limit.
+// Invariant: charged bytes = the pages of its heaps and huge rows x the page size, and books; never above the limit.
 // Cost: about 15 instructions per allocate and per release through local(); without a handle one atomic exchange more,
 // under heap::per_thread a thread-local load more. 8 KiB per manager and 3.25 KiB per heap.
 // Threads: any, unless a member says otherwise. Source: HPCC Roxie's row manager (roxiemem), 2009.
@@ -50,7 +50,8 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     ///   Api, device_id         under page::on_device<Api>; Api is required unless its type is empty
     /// A value that is given twice, is missing, or has no use in the set is rejected at compile time.
     /// Requires: the account, the arena, the bytes and the text of the name outlive the manager.
-    /// Throws: out_of_memory if there is no address space; without exceptions it writes the report and aborts.
+    /// Throws: out_of_memory if there is no address space, or the account refuses the books; without exceptions it
+    /// writes the report and aborts.
     template <class... Values>
     explicit row_manager(Values&&... values)
         : core_(value_or<allot::name>({""}, values...).text, this, values...),
@@ -184,7 +185,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
                                            "property::host_accessible; rows on a device: rows_in_flight::compact()");
         return compactor_.run(core_.pages(), this, [rows](auto call) noexcept { call(rows); }, budget);
     }
-    /// Returns: bytes charged now: pages held x page size, and stats().idle.
+    /// Returns: bytes charged now: pages held x page size, stats().idle and stats().books.
     std::size_t used() const noexcept
         requires(policies::charges)
     {
@@ -251,7 +252,8 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
                 live,
                 bytes,
                 arena_now.largest_free_run,
-                core_.pages().idle()};
+                core_.pages().idle(),
+                detail::charged_books(core_.ledger())};
     }
     /// Returns: rows and bytes by row type. A heap with rows of many types is counted up to 64 Ki slots, and estimated
     /// from as many beyond. Holds a heap's lock while it counts, so requests for slots of that heap wait.

@@ -24,18 +24,21 @@ template <class Heap> class alignas(64) slot_bin : public Heap::user_cache {
 
     // A bin of the heap, registered there; null if there is no memory.
     static slot_bin* open(Heap& heap, memory_request& asked) noexcept {
-        const std::size_t bytes = sizeof(slot_bin) + heap.cache_limit(capacity) * sizeof(std::byte*);
+        if (!heap.provider().books().pay(asked)) return nullptr;
+        const std::size_t bytes = bytes_for(heap);
         void* const memory = ::operator new(bytes, std::align_val_t{alignof(slot_bin)}, std::nothrow);
         if (memory == nullptr) return asked.refuse(charge_outcome::no_memory, bytes);
         auto* const bin = ::new (memory) slot_bin;
         bin->heap = &heap;
         bin->tag = heap.tag();
         heap.adopt(*bin, capacity);
+        heap.provider().books().owe(bytes);
         return bin;
     }
     // Frees its slots and its memory.
     static void close(slot_bin* bin) noexcept {
         bin->heap->leave(*bin);
+        bin->heap->provider().books().end(bytes_for(*bin->heap));
         bin->~slot_bin();
         ::operator delete(static_cast<void*>(bin), std::align_val_t{alignof(slot_bin)});
     }
@@ -46,6 +49,11 @@ template <class Heap> class alignas(64) slot_bin : public Heap::user_cache {
 
     Heap* heap = nullptr;
     std::uintptr_t tag = 1; // of the heap; that of no page where there is none
+
+  private:
+    static std::size_t bytes_for(const Heap& heap) noexcept {
+        return sizeof(slot_bin) + heap.cache_limit(capacity) * sizeof(std::byte*);
+    }
 };
 
 template <class Heap> struct bin_table {

@@ -3,9 +3,10 @@
 //   a thread's table: 16 groups of 4 places; the group is chosen by the owner's address
 //   a place:          an owner | uses by this thread | the thread's cache of it, from the 32nd use on
 //
-// A thread has no cache of an owner before its 32nd use, or while the group is full of owners that it uses more; it
-// then uses the owner's shared caches. A cache ends with its thread; if the owner ends first, it closes the cache, and
-// the thread frees it later. Both take the registry's lock, so thread and owner may end in either order.
+// A thread has no cache of an owner before its 32nd use, while the owner owes much (account/books.hpp), or while the
+// group is full of owners that it uses more; it then uses the owner's shared caches. A cache ends with its thread; if
+// the owner ends first, it closes the cache, and the thread frees it later. Both take the registry's lock, so thread
+// and owner may end in either order.
 // Invariant: the registry outlives every place with a cache of it; in a place without one its address is only compared.
 // Cost: a thread-local load and a compare; 1.5 KiB per thread and type of owner; 250 bytes and the cache for each of at
 // most 64 owners per thread, ended owners included until the thread makes its next cache.
@@ -175,6 +176,8 @@ template <class Owner, class Cache> class thread_cache_registry {
         if (p == nullptr) return nullptr;
         if (p->cached == nullptr) {
             if (p->uses < uses_before_cache && ++p->uses < uses_before_cache) return nullptr;
+            if constexpr (requires { owner_->books(); })
+                if (owner_->books().owes_much()) return nullptr;
             forget_closed(t);
             p->cached = new (std::nothrow) entry(*owner_, *this);
             if (p->cached == nullptr) return nullptr;

@@ -44,6 +44,12 @@ inline std::byte* reserve(std::size_t bytes, std::size_t align, std::size_t fron
     if (more != before) ::munmap(start + front + before + bytes, more - before);
     return start + front + before;
 }
+// Gives committed memory of reserve() another size; it may move, and new bytes are zeros. Null on failure.
+inline std::byte* resize_mapping(void* p, std::size_t from, std::size_t to) noexcept {
+    if (fault::should_fail()) return nullptr;
+    void* const mapped = ::mremap(p, from, to, MREMAP_MAYMOVE);
+    return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
+}
 // Makes reserved space readable and writable; it may already be.
 inline bool commit(void* p, std::size_t bytes) noexcept {
     return !fault::should_fail() && ::mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0;
