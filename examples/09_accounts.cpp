@@ -1,5 +1,5 @@
-// A tree of accounts: limits and reservations, a row manager that charges an account, a leaf that charges in steps, a
-// transfer within a query, a listener, and the report of the tree.
+// A tree of accounts: limits and a reserved floor, a row manager that charges an account, a leaf that charges in steps,
+// a transfer within a query, a listener, and the report of the tree.
 #include <allot/ledger/tree.hpp>
 #include <allot/report/accounts.hpp>
 #include <allot/row_manager.hpp>
@@ -25,11 +25,12 @@ struct printer : allot::account_listener {
 
 int main() {
     allot::account engine{allot::name{"engine"}, allot::limit{64_MiB}};
-    allot::account query{engine, allot::name{"query 7"}, allot::limit{48_MiB}, allot::reservation{8_MiB}};
-    allot::account scan{query, allot::name{"scan"}, allot::credit_step{1_MiB}}; // one compare-and-swap per charge
+    allot::account query{engine, allot::name{"query 7"}, allot::limit{48_MiB}};
+    const allot::account_reservation least = query.reserve_floor_for(8_MiB, 0_ms); // used or not
+    allot::account scan{query, allot::name{"scan"}, allot::credit_step{1_MiB}};    // one compare-and-swap per charge
     allot::account join{query, allot::name{"join"}, allot::limit{16_MiB}};
 
-    if (!scan.try_charge(300'000)) return 1;
+    if (!least || !scan.try_charge(300'000)) return 1;
     join.charge(10_MiB); // throws out_of_memory on failure
 
     if (const allot::charge_status s = join.try_charge(7_MiB); !s)

@@ -1,4 +1,4 @@
-// Buffers that operators share without copies: slices, charges and transfers, a reservation, foreign memory, and an
+// Buffers that operators share without copies: slices, charges and transfers, reserved bytes, foreign memory, and an
 // owner that releases its buffer first.
 #include <allot/buffers.hpp>
 #include <allot/row_manager.hpp>
@@ -31,9 +31,10 @@ int main() {
     std::printf("transferred to sort; %s\n", how.fitted() ? "it fits" : "sort is over its limit");
     if (how.fitted() || query.used() != before || query.peak() != peak) return 3; // no change for the query
 
-    allot::buffer_reservation result{memory, join}; // add up sizes, then allocate once
-    if (!result.add(3_KiB) || !result.add(1_KiB) || result.add(2_MiB)) return 4;
-    allot::buffer page = result.allocate();
+    if (join.reserve_for(2_MiB, 0_ms)) return 4; // more than the query's limit: refused before anything is allocated
+    allot::account_reservation sure = join.reserve_for(memory.capacity_for(3_KiB + 1_KiB), 0_ms);
+    allot::buffer page = memory.allocate(join, 3_KiB + 1_KiB); // is paid by the reserved bytes
+    sure.release();
     if (page.size() != 4_KiB || page.charged() != &join) return 5;
     if (!page.reallocate_if_needed(16_KiB) || page.size() != 16_KiB) return 6; // a new block; contents are not copied
 

@@ -10,7 +10,6 @@
 //       account::try_charge                        charges the whole block; refused: the source gets it back
 //       view_of                                    makes the block's record and its first ledger
 //         buffer_records::take                     104 bytes of host memory, from a free list per thread
-//   buffer_reservation::add, allocate              account::try_charge per size, then view_for_charge, once
 //   buffer::slice                                  one atomic addition to the ledger's count of views
 //   buffer::retain(account)                        buffer.hpp, buffer_transfer.hpp
 //     retain_for                                   a view in the account's ledger, or a new ledger; block's lock
@@ -31,7 +30,6 @@
 #include <allot/account/account.hpp>
 #include <allot/buffer/buffer.hpp>
 #include <allot/buffer/buffer_memory.hpp>
-#include <allot/buffer/buffer_reservation.hpp>
 #include <allot/buffer/bytes_vector.hpp>
 #include <allot/buffer/on_stream.hpp>
 #include <allot/buffer/value_vector.hpp>

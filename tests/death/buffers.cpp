@@ -49,20 +49,6 @@ TEST_CASE("an account of another tree", "[death][buffer]") {
              [](fixture& f) { static_cast<void>(std::move(f.x).transfer(f.other)); });
 }
 
-TEST_CASE("a reservation that was used or closed", "[death][buffer]") {
-    constexpr const char* used = "a reservation that is used up or closed";
-    reported(used, "", [](fixture& f) {
-        allot::buffer_reservation r{f.memory, f.a};
-        r.close();
-        static_cast<void>(r.add(1));
-    });
-    reported(used, "", [](fixture& f) {
-        allot::buffer_reservation r{f.memory, f.a};
-        static_cast<void>(r.add(1));
-        buffer one = r.allocate(), two = r.allocate();
-    });
-}
-
 TEST_CASE("values beyond a vector, and vectors beyond their buffers", "[death][buffer]") {
     reported(beyond, "scan",
              [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10)[10]); });

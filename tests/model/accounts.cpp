@@ -31,6 +31,7 @@ struct node {
     std::size_t own = 0, reserved = 0, first_reserved = 0, limit = 0, grace = 0, peak = 0;
     bool steps = false, parent_once = false, closing = false;
     std::unique_ptr<account> real;
+    allot::account_reservation floor; // of first_reserved bytes
     std::vector<promise> promises;
     bool live() const { return real != nullptr; }
 };
@@ -110,18 +111,17 @@ class trace {
         }
         made.reserved = made.first_reserved = below(3) == 0 ? below(400) : 0;
         const allot::limit most{made.limit};
-        const allot::reservation sure{made.reserved};
         const allot::grace more{made.grace};
         if (made.steps)
-            made.real = std::make_unique<account>(*at(parent).real, allot::name{"leaf"}, most, sure, more,
+            made.real = std::make_unique<account>(*at(parent).real, allot::name{"leaf"}, most, more,
                                                   allot::credit_step{64}, std::nothrow);
-        else
-            made.real =
-                std::make_unique<account>(*at(parent).real, allot::name{"inner"}, most, sure, more, std::nothrow);
+        else made.real = std::make_unique<account>(*at(parent).real, allot::name{"inner"}, most, more, std::nothrow);
         const bool fits =
             at(parent).closed_by == -1 && made.reserved <= made.limit &&
             (made.reserved == 0 || outcome(parent, static_cast<std::ptrdiff_t>(made.reserved)) == charge_outcome::fits);
-        good_ = good_ && made.real->is_open() == fits;
+        if (made.reserved != 0) made.floor = made.real->reserve_floor_for(made.reserved, 0_ms);
+        good_ = good_ && made.real->is_open() == (at(parent).closed_by == -1);
+        good_ = good_ && (made.real->is_open() && (made.reserved == 0 || made.floor)) == fits;
         if (!fits) return;
         at(parent).parent_once = true;
         nodes_.push_back(std::move(made));
@@ -133,6 +133,7 @@ class trace {
             if (c.live() && c.parent == n) return true;
         gone.real->refund(gone.own);
         gone.promises.clear();
+        gone.floor.release();
         gone.real.reset();
         if (n == static_cast<int>(nodes_.size()) - 1) nodes_.pop_back();
         return true;
@@ -175,6 +176,7 @@ class trace {
             bool drained = it.live() && it.closing && it.own == 0 && it.promises.empty();
             for (const node& c : nodes_) drained = drained && !(c.live() && c.parent == n);
             if (!drained) continue;
+            it.floor.release();
             good_ = good_ && it.real->has_ended();
             it.real.reset();
         }

@@ -18,11 +18,13 @@ constexpr std::size_t step = 4;
 
 struct tree {
     account root{name{"root"}, limit{20}};
-    account query, exact{query, name{"exact"}, limit{100}},
+    account query{root, name{"query"}, limit{100}}, exact{query, name{"exact"}, limit{100}},
         stepping{query, name{"stepping"}, limit{100}, allot::credit_step{step}},
         beside{root, name{"beside"}, limit{100}};
 
-    explicit tree(std::size_t reserved) : query(root, name{"query"}, limit{100}, allot::reservation{reserved}) {}
+    allot::account_reservation floor;
+
+    explicit tree(std::size_t reserved) : floor(query.reserve_floor_for(reserved, allot::time_span{0})) {}
 };
 
 struct accounts {

@@ -41,8 +41,11 @@ TEST_CASE("accounts: 32 threads on one tree", "[accounts][threads]") {
     constexpr std::size_t most = 200'000;
     account root{name{"root"}, limit{most}};
     std::vector<std::unique_ptr<account>> inner, leaves;
-    for (int i = 0; i != 4; ++i)
-        inner.push_back(std::make_unique<account>(root, name{"query"}, limit{most / 3}, allot::reservation{1000}));
+    std::vector<allot::account_reservation> floors;
+    for (int i = 0; i != 4; ++i) {
+        inner.push_back(std::make_unique<account>(root, name{"query"}, limit{most / 3}));
+        floors.push_back(inner.back()->reserve_floor_for(1000, allot::time_span{0}));
+    }
     for (int i = 0; i != 16; ++i) {
         account& above = *inner[static_cast<std::size_t>(i) % 4];
         if (i < 8) leaves.push_back(std::make_unique<account>(above, name{"stepping"}, allot::credit_step{512}));
@@ -108,7 +111,8 @@ TEST_CASE("accounts: 32 threads on one tree", "[accounts][threads]") {
     CHECK(root.verify());
     for (auto& l : leaves) CHECK(l->used() == 0);
     leaves.clear();
-    CHECK(root.used() == 4000); // the reservations
+    CHECK(root.used() == 4000); // the floors
+    floors.clear();
     inner.clear();
     CHECK(root.used() == 0);
     CHECK(root.peak() <= most);
@@ -199,7 +203,8 @@ TEST_CASE("accounts: open and close while others charge and look", "[accounts][t
         threads.all.emplace_back([&, t] {
             std::mt19937 random(t);
             for (int i = 0; i != 400; ++i) {
-                account query{root, name{"query"}, allot::reservation{10}};
+                account query{root, name{"query"}};
+                const auto floor = query.reserve_floor_for(10, allot::time_span{0});
                 account leaf{query, name{"leaf"}, allot::credit_step{64}};
                 for (int n = 0; n != 20; ++n)
                     if (!leaf.try_charge(random() % 200)) good = false;
@@ -217,8 +222,8 @@ TEST_CASE("accounts: open and close while others charge and look", "[accounts][t
 
 TEST_CASE("accounts: a transfer that fits but for what is held waits for what becomes of it", "[accounts][threads]") {
     account root{name{"root"}, limit{100}};
-    account sure{root, name{"sure"}, allot::reservation{30}}, other{root, name{"other"}},
-        holding{root, name{"holding"}};
+    account sure{root, name{"sure"}}, other{root, name{"other"}}, holding{root, name{"holding"}};
+    const auto floor = sure.reserve_floor_for(30, allot::time_span{0});
     REQUIRE(sure.try_charge(30));
     std::atomic<int> held{0};
     std::atomic<bool> done{false};

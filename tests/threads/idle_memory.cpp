@@ -80,14 +80,15 @@ TEMPLATE_TEST_CASE("a pool at rest serves its sibling, and charges beside it", "
     }
     fill();
     {
-        const account reserved{query, name{"reserved"}, allot::reservation{40_MiB}, std::nothrow};
-        CHECK(reserved.refusal().fitted());
-        CHECK(reserved.is_open());
+        const allot::account_reservation floor = leaf.reserve_floor_for(40_MiB, 0_ms);
+        CHECK(floor);
     }
     fill();
     account other{query, name{"other"}, limit{8_MiB}};
     CHECK(other.try_charge(8_MiB));
-    account beside{query, name{"beside"}, allot::reservation{16_MiB}, limit{16_MiB}};
+    account beside{query, name{"beside"}, limit{16_MiB}};
+    const allot::account_reservation floor = beside.reserve_floor_for(16_MiB, 0_ms);
+    CHECK(floor);
     CHECK(beside.try_charge(1_MiB));
     use_and_release(idle, 48_MiB);
     CHECK(account::try_transfer(beside, leaf, 1_MiB)); // `beside` still counts its reservation

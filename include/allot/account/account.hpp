@@ -1,6 +1,6 @@
 // An account: counts bytes under a limit, in a tree of accounts. It owns no memory.
 //
-//     root (limit) -- query (reservation, limit) -- operator (limit) -- leaf (credit_step)     any depth, any limits
+//     root (limit) -- query (limit, grace) -- operator (limit) -- leaf (credit_step)     any depth, any limits
 //
 // A leaf with a credit step is granted more than it uses; the unused part is its credit. An account counts its
 // `subtree_charge` at its parent: used and credit, at least its reservation. A request that the credit does not cover
@@ -24,11 +24,13 @@
 #include <allot/account/account_numbers.hpp>
 #include <allot/account/account_opening.hpp>
 #include <allot/account/account_reservation.hpp>
+#include <allot/account/account_reserving.hpp>
 #include <allot/account/account_status.hpp>
 #include <allot/account/account_steps.hpp>
 #include <allot/account/account_transfer.hpp>
 #include <allot/account/account_waiting.hpp>
 #include <allot/account/memory_request.hpp>
+#include <allot/account/reservation_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
@@ -65,14 +67,10 @@ class account {
         detail::check_account_values<Values...>();
         if constexpr (detail::may_refuse_step<Values...>)
             if (!refusal()) detail::raise_not_opened(*this);
-        static_assert(!given<allot::reservation, const Values&...>,
-                      "allot: a root account takes no reservation, since it has no parent; give it a limit, or make it "
-                      "a child: account{parent, name{...}, reservation{...}}");
     }
-    /// Makes a child. Takes the same values, and a reservation, which is charged to the parent at once. The child's
-    /// limit may exceed its parent's; both apply.
+    /// Makes a child. Takes the same values, but no arbiter. The child's limit may exceed its parent's; both apply.
     /// Requires: the parent outlives the child.
-    /// Throws: out_of_memory if the parent refuses, or for its credit step. With std::nothrow the account is closed
+    /// Throws: out_of_memory if the parent is closed, or for its credit step. With std::nothrow the account is closed
     /// instead: see refusal().
     template <class... Values>
     account(account& parent, allot::name who, const Values&... values) noexcept(given<std::nothrow_t, const Values&...>)
@@ -142,16 +140,31 @@ class account {
     }
 
     /// Reserves bytes of the parent beyond what is used and reserved now: until the result ends, the account can charge
-    /// as many bytes more, again and again, without asking its parent. Bytes that were used before and are refunded
-    /// return to the parent. Waits patiently (docs/reclaim.md); `0_ms`: not at all.
+    /// that many further bytes, again and again, without asking its parent. Bytes that were used before and are
+    /// refunded return to the parent. Waits patiently (docs/reclaim.md); `0_ms`: not at all.
     /// Returns: a false reservation, whose status says why, if refused; nothing has changed then. Reserved bytes count
     /// as used in the status.
     account_reservation reserve_for(std::size_t bytes, const wait_limit& wait) noexcept {
-        return reserve({node_, bytes, detail::reserves::to_come}, wait);
+        return detail::reserving::reserve(node_, bytes, detail::reserves::to_come, wait);
     }
-    /// The same for a floor: the account counts at least so many bytes at its parent, used or not. Floors add up.
+    /// Reserves a floor, in bytes: until the result ends, the account counts no fewer bytes at its parent than the sum
+    /// of its floors, whether it uses them or not. Waits as reserve_for().
+    /// Returns: as reserve_for().
     account_reservation reserve_floor_for(std::size_t bytes, const wait_limit& wait) noexcept {
-        return reserve({node_, bytes, detail::reserves::floor}, wait);
+        return detail::reserving::reserve(node_, bytes, detail::reserves::floor, wait);
+    }
+    /// As reserve_for(), and no thread waits: if memory that is freed later may serve the request, it is queued, and
+    /// `later` is called once with the reservation (reservation_request.hpp).
+    /// Returns: the reservation, if it is granted at once; `later` is not called then. Else a false one, whose status
+    /// is `queued`, or says why it is refused; misused if `later` is queued already.
+    template <class Then>
+    account_reservation reserve_for(std::size_t bytes, reservation_request<Then>& later) noexcept {
+        return detail::reserving::reserve_or_queue(node_, bytes, detail::reserves::to_come, later.queued_);
+    }
+    /// The same for a floor.
+    template <class Then>
+    account_reservation reserve_floor_for(std::size_t bytes, reservation_request<Then>& later) noexcept {
+        return detail::reserving::reserve_or_queue(node_, bytes, detail::reserves::floor, later.queued_);
     }
 
     // ---- limits and statistics ------------------------------------------------------------------------------
@@ -262,7 +275,7 @@ class account {
         node_.items.add(item);
     }
     void remove(account_item& item) noexcept { detail::remove(node_, item); }
-    /// Counts open buffers and buffer reservations. They are reported as leaks, and delay a closing account's end.
+    /// Counts open buffers. They are reported as leaks, and delay a closing account's end.
     /// Requires: decrement before you refund, and without your own locks. The last decrement may end the account.
     /// Complexity: one atomic addition while the account is open; the tree's lock while it closes.
     ALLOT_ALWAYS_INLINE void count(counted what, int by) noexcept {
@@ -340,11 +353,6 @@ class account {
     account(account* parent, const detail::account_arguments& requested) noexcept
         : node_(*this, parent != nullptr ? &parent->node_ : nullptr, requested) {
         detail::open(node_, parent != nullptr ? &parent->node_ : nullptr, requested);
-    }
-    account_reservation reserve(account_reservation made, const wait_limit& wait) noexcept {
-        detail::reserve(node_, made, made.status_, wait);
-        if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
-        return made;
     }
     // On a thread that the arbiter knows it waits; else it raises.
     ALLOT_COLD charge_status charge_or_raise(std::size_t bytes) {

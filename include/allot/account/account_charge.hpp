@@ -1,4 +1,4 @@
-// Charges, refunds, holds and reservations of an account that its own credit does not cover.
+// Charges, refunds and holds of an account that its own credit does not cover.
 //
 //   charge, try_charge, force_charge
 //     leaf_credit::take                  one compare-and-swap, if the credit covers the bytes
@@ -17,7 +17,6 @@
 
 #include <allot/account/account_closing.hpp>
 #include <allot/account/account_node.hpp>
-#include <allot/account/account_reservation.hpp>
 #include <allot/account/account_steps.hpp>
 #include <allot/account/charge_request.hpp>
 #include <allot/account/memory_request.hpp>
@@ -154,6 +153,17 @@ inline bool fits(account_node& a, std::size_t bytes) noexcept {
 
 // ---- refund ------------------------------------------------------------------------------------------------------
 
+// Settles a deferred refund, for requests that wait. Ends it.
+ALLOT_COLD inline void settle_for_waiters(account_node& a, std::size_t bytes) noexcept {
+    granted_call granted;
+    {
+        a.tree().lock.lock();
+        locked_tree settles(a, adopt_lock, bytes, leave_drained);
+        settles.leaves_granted_to(granted);
+    }
+    a.life.leave_refund(); // before the call, which may end the account
+    call_granted(std::move(granted));
+}
 // Adds the refund to the credit; the lock's next holder settles it. False: take the lock, since the account is closing,
 // and its last refund ends it, or the credit would exceed 2 GiB.
 ALLOT_NOINLINE inline bool defer_refund(account_node& a, std::size_t bytes) noexcept {
@@ -161,10 +171,7 @@ ALLOT_NOINLINE inline bool defer_refund(account_node& a, std::size_t bytes) noex
     if (done) {
         a.tree().lock.add_deferred(a);
         full_fence();
-        if (ALLOT_UNLIKELY(a.tree().has_waiters())) {
-            a.tree().lock.lock();
-            const locked_tree settles(a, adopt_lock, bytes, leave_drained);
-        }
+        if (ALLOT_UNLIKELY(a.tree().has_waiters())) return settle_for_waiters(a, bytes), true;
     }
     a.life.leave_refund(); // if done, the last access
     return done;
@@ -216,74 +223,8 @@ inline void cancel(account_node& a, std::size_t bytes) noexcept {
     return_and_notify(a, "cancel", bytes, now, [] {});
 }
 
-// ---- reservation and limit ---------------------------------------------------------------------------------------
+// ---- limit -------------------------------------------------------------------------------------------------------
 
-inline charge_status reserve_once(account_node& a, account_reservation& made, const charge_wait& most) noexcept {
-    const std::size_t bytes = made.bytes_;
-    locked_tree scope(a);
-    charge_request request{scope.tree, charge_mode::checked};
-    const level_totals& totals = a.totals();
-    for (;;) {
-        scope.tree.recall_credit(a); // the credit of leaves below counts in used()
-        if (ALLOT_UNLIKELY(!a.is_open())) return refused_closed(a, bytes);
-        const bool to_come = made.kind_ == reserves::to_come;
-        const std::size_t used = a.used(), all = max(used, totals.reserved()), now = to_come ? all : totals.floor();
-        if (bytes > max_charged - all || now + bytes > totals.limit())
-            return a.status(charge_outcome::over_limit, bytes, now, totals.limit());
-        const std::size_t then = to_come ? now + bytes : totals.reserved_with_floor(now + bytes, used),
-                          need = max(then, used) - totals.subtree_charge();
-        tree_node::limit_check found = tree_node::check_levels(a.parent(), need);
-        found.without_grace();
-        if (request.retry(found)) continue;
-        if (!found.charged()) return account_node::status_of(found, bytes);
-        if (ALLOT_UNLIKELY(scope.tree.has_waiters()) && a.above() != nullptr)
-            if (const waiter* const due = goes_behind(*a.above(), need, most)) return status_behind(*due, bytes);
-        made.used_before_ = used;
-        to_come ? a.totals().add_to_come(bytes) : a.totals().add_floor(bytes);
-        a.reserve(totals.reserved_at_most(then));
-        a.life.counts().add_locked(open_counts::users, 1);
-        scope.tree.reservations += to_come;
-        scope.tree.acts_at_unlock = scope.tree.looks_at_all = true; // for requests that the reservation covers
-        return {};
-    }
-}
-// Waits patiently.
-inline void reserve(account_node& a, account_reservation& made, charge_status& status,
-                    const wait_limit& wait) noexcept {
-    const wait_limit most = patient(wait);
-    const charge_wait goes{.wait = &most};
-    memory_request asked{made.bytes()};
-    const auto again = [&] { return (asked.why = status = reserve_once(a, made, goes)).charged(); };
-    if (again()) return;
-    if (wait.most.ms != 0) asked.wait = &most;
-    charge_again(a, asked, again);
-    status = asked.why;
-}
-// The part of bytes to come that was charged since the reservation began stays reserved for others: they promise bytes
-// beyond it.
-inline void end_reservation(account_node& a, const account_reservation& gone) noexcept {
-    const locked_tree scope(a); // its destructor may end the account
-    const bool to_come = gone.kind_ == reserves::to_come;
-    scope.tree.looks_at_all = true;
-    scope.tree.reservations -= to_come;
-    if (!a.life.is_closed()) {
-        scope.tree.recall_credit(a);
-        const level_totals& totals = a.totals();
-        const std::size_t used = a.used(), charged = max(used, gone.used_before_) - gone.used_before_,
-                          unused = gone.bytes_ - min(gone.bytes_, charged);
-        std::size_t reserved = totals.reserved();
-        if (to_come) {
-            a.totals().add_to_come(0 - gone.bytes_);
-            reserved = max(reserved - min(reserved, unused), totals.floor());
-        } else {
-            reserved = totals.reserved_with_floor(totals.floor() - gone.bytes_, used);
-            a.totals().add_floor(0 - gone.bytes_);
-        }
-        a.reserve(totals.reserved_at_most(reserved));
-    }
-    a.life.counts().add_locked(open_counts::users, -1);
-    end_if_drained(a);
-}
 inline void set_limit(account_node& a, std::size_t bytes) noexcept {
     const locked_tree scope(a);
     a.totals().set_limit(bytes);

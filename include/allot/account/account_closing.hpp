@@ -24,6 +24,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
+// Refuses reservations that wait for a closed account: account_reserving.hpp
+void end_queued(account_node& a) noexcept;
 // Calls the listeners of `from` and all above; as observers::each() else.
 template <class Tell>
 void notify(const account_node& from, Tell tell, const account_node* about = nullptr,
@@ -107,19 +109,17 @@ inline account_node* unpin(account_node& a) noexcept {
     return std::exchange(scope.tree.drained, nullptr);
 }
 // For those without the lock, and for calls of listeners about the account; not for a call that this thread is inside.
-inline void wait_for_refunds(account_node& a) noexcept { a.life.wait_for_refunds(user_call::is_about(&a) ? 1 : 0); }
+inline void wait_for_refunds(account_node& a) noexcept { a.life.wait_for_refunds(user_call::calls_about(&a)); }
 
 // ---- close -------------------------------------------------------------------------------------------------------
 
 // False: there are no leaks. Requires the mutex and the lock.
 inline bool write_leaks(const account_node& a, text_writer& out) noexcept {
     const std::size_t left = a.credit().charged();
-    const std::uint32_t buffers = a.life.counts().now(open_counts::buffers),
-                        reservations = a.life.counts().now(open_counts::buffer_reservations);
-    if (left == 0 && !a.has_children() && a.items.empty() && buffers == 0 && reservations == 0) return false;
+    const std::uint32_t buffers = a.life.counts().now(open_counts::buffers);
+    if (left == 0 && !a.has_children() && a.items.empty() && buffers == 0) return false;
     out.put("allot: account ").put(a.name()).put(" closed with ").bytes(left).put(" not refunded");
     if (buffers != 0) out.put(", ").number(buffers).put(" buffers");
-    if (reservations != 0) out.put(", ").number(reservations).put(" buffer reservations");
     out.newline();
     a.each_child([&](const tree_node& c) {
         out.put("  open child: ").put(c.name()).put(", ").bytes(c.used()).put(" used").newline();
@@ -166,13 +166,18 @@ inline bool close(account_node& a) noexcept {
     char page[8192];
     text_writer leaks{page};
     const bool ended = end(a, leaks);
+    if (a.tree().has_waiters()) end_queued(a);
     wait_for_refunds(a);
     {
         const locked_tree scope(a, leave_drained);
     } // taking the lock settled their deferred refunds: no list names this account any more
     if (ended && above != nullptr) notify_child_change(a, *above, false);
     if (leaks.size() != 0) a.leaks.write(a.leaks.context, leaks.view());
-    if (above != nullptr) count(*above, open_counts::users, -1); // the last access to the tree
+    if (above == nullptr) return leaks.size() == 0;
+    if (above->tree().has_waiters()) {
+        const locked_tree scope(*above); // queued reservations may fit now
+    }
+    count(*above, open_counts::users, -1); // the last access to the tree
     return leaks.size() == 0;
 }
 // The same, and no other account names this one any more: it may be destroyed.

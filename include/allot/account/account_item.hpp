@@ -49,6 +49,6 @@ class account_item {
 using account_items = intrusive_list<account_item, &account_item::place>;
 
 /// Objects that are too short-lived for a list, and are counted instead.
-enum class counted : unsigned char { buffers, buffer_reservations };
+enum class counted : unsigned char { buffers };
 
 } // namespace allot::inline ALLOT_ABI

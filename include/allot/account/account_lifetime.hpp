@@ -6,7 +6,7 @@
 // Charges are refused from the moment that this account or one above begins to close; `closed_by` is that account.
 // Invariants: once wait_for_refunds() has returned on an account that is closing, no refund is between enter_refund()
 // and leave_refund(). named_below() is the number of other accounts whose closed_by() is this account, so it lives.
-// Cost: 72 bytes; a thread that waits for refunds sleeps. Threads: see each function.
+// Cost: 64 bytes; a thread that waits for refunds sleeps. Threads: see each function.
 #pragma once
 
 #include <allot/account/open_counts.hpp>

@@ -35,7 +35,7 @@ struct account_event {
     std::array<void*, 16> stack{};
 };
 
-/// A log for account::set_log, buffer::set_log or buffer_reservation::set_log.
+/// A log for account::set_log or buffer::set_log.
 class account_log {
   public:
     static constexpr std::size_t last_events = 6;

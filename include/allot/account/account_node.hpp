@@ -26,6 +26,8 @@ class account;
 
 namespace detail {
 
+struct granted_call; // queued_reservation.hpp
+
 struct alignas(64) account_node final : tree_node {
     account_node(account& a, account_node* above, const account_arguments& requested) noexcept
         : tree_node(requested.name, above != nullptr ? above->tree() : own_tree, above, requested.limit,
@@ -77,8 +79,10 @@ const account_node& node_of(const account& a) noexcept;
 inline constexpr bool leave_drained = false;
 
 // Ends what a hold of the lock has begun, and unlocks: wakes requests, ends drained accounts. `looks`: requests may fit
-// that `at`, or a level above, refused; `slept`: one that goes to sleep. account_waiting.hpp
-void act_and_unlock(const account_node& at, bool ends, std::size_t refunds, bool looks, waiter* slept) noexcept;
+// that `at`, or a level above, refused; `slept`: one that goes to sleep; `granted`: where to leave a queued reservation
+// that was granted; null: it is called if accounts may be ended. account_waiting.hpp
+void act_and_unlock(const account_node& at, bool ends, std::size_t refunds, bool looks, waiter* slept,
+                    granted_call* granted) noexcept;
 
 // Holds the tree's lock. Accounts that drained meanwhile are ended after the unlock. Requests that wait are woken if
 // they may fit now.
@@ -93,7 +97,7 @@ class locked_tree {
     locked_tree(const locked_tree&) = delete;
     locked_tree& operator=(const locked_tree&) = delete;
     ALLOT_ALWAYS_INLINE ~locked_tree() {
-        if (ALLOT_UNLIKELY(tree.acts_at_unlock)) act_and_unlock(*at_, ends_, refunds_, looks_, slept_);
+        if (ALLOT_UNLIKELY(tree.acts_at_unlock)) act_and_unlock(*at_, ends_, refunds_, looks_, slept_, granted_);
         else tree.lock.unlock();
     }
     // Requests may fit that this node, or one above, refused.
@@ -106,6 +110,9 @@ class locked_tree {
         slept_ = &w;
     }
 
+    // A queued reservation that is granted is left to the holder, who calls it without the lock.
+    void leaves_granted_to(granted_call& to) noexcept { granted_ = &to; }
+
     account_tree& tree;
 
   private:
@@ -114,6 +121,7 @@ class locked_tree {
     const std::size_t refunds_ = 0;
     bool looks_ = false;
     waiter* slept_ = nullptr;
+    granted_call* granted_ = nullptr;
 };
 
 } // namespace detail

@@ -28,7 +28,6 @@ inline account_stats stats_locked(const account_node& a) noexcept {
     account_stats f = a.stats();
     f.used += kept(a);
     f.buffers = a.life.counts().now(open_counts::buffers);
-    f.buffer_reservations = a.life.counts().now(open_counts::buffer_reservations);
     f.passed = a.waits().empty() ? 0 : a.waits().first()->passed;
     for (const waiter* w = a.tree().waits.all.first(); w != nullptr; w = a.tree().waits.all.after(*w))
         f.waiting += !w->trying && w->by->is_below(a);

@@ -1,6 +1,6 @@
 // A reservation of an account: bytes of the parent that the account has for sure until the reservation ends.
 //
-//     // 64 MiB more fit, again and again
+//     // 64 MiB further bytes fit, again and again
 //     if (const allot::account_reservation sure = sort.reserve_for(64_MiB, 1_s)) merge();
 //     else spill();
 //     // 64 MiB in all, used or not
@@ -18,6 +18,7 @@
 #pragma once
 
 #include <allot/account/account_status.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 
 #include <cstddef>
@@ -30,11 +31,9 @@ class account_reservation;
 
 namespace detail {
 struct account_node;
-// account_charge.hpp
-enum class reserves : std::uint8_t { to_come, floor };
-struct charge_wait;
-inline charge_status reserve_once(account_node& a, account_reservation& made, const charge_wait& most) noexcept;
-void end_reservation(account_node& a, const account_reservation& gone) noexcept;
+// account_reserving.hpp
+struct reserving;
+void end_reservation(account_node& a, std::size_t bytes, std::size_t used_before, reserves kind) noexcept;
 } // namespace detail
 
 /// What account::reserve_for() and reserve_floor_for() return; true if the bytes are reserved. It returns them when it
@@ -54,8 +53,10 @@ class [[nodiscard]] account_reservation {
 
     /// Returns the bytes to the parent now, but for those in use. Idempotent.
     void release() noexcept {
-        if (detail::account_node* const by = std::exchange(by_, nullptr)) detail::end_reservation(*by, *this);
-        bytes_ = 0;
+        const std::size_t bytes = std::exchange(bytes_, 0);
+        if (detail::account_node* const by = std::exchange(by_, nullptr))
+            detail::end_reservation(*by, bytes, used_before_,
+                                    kind_); // may call back, and the callback refill the object
     }
 
     explicit operator bool() const noexcept { return by_ != nullptr; }
@@ -73,10 +74,7 @@ class [[nodiscard]] account_reservation {
     }
 
   private:
-    friend class account;
-    friend charge_status detail::reserve_once(detail::account_node& a, account_reservation& made,
-                                              const detail::charge_wait& most) noexcept;
-    friend void detail::end_reservation(detail::account_node& a, const account_reservation& gone) noexcept;
+    friend detail::reserving;
     account_reservation(detail::account_node& by, std::size_t bytes, detail::reserves kind) noexcept
         : by_(&by), bytes_(bytes), kind_(kind) {}
 

@@ -15,11 +15,6 @@ namespace detail {
 inline constexpr std::size_t max_charged = PTRDIFF_MAX; // bytes that an account can count
 }
 
-/// Bytes that an account charges to its parent from its start, used or not.
-struct reservation {
-    std::size_t bytes;
-};
-
 /// Bytes that an account may use beyond its limit; the status of such a charge is in_grace.
 struct grace {
     std::size_t bytes;
@@ -47,11 +42,11 @@ struct account_stats {
     std::size_t resident = 0;    // of its own items, as they report: in memory now
     unsigned depth = 0;          // 0: the root
     std::uint32_t children = 0;
-    std::uint32_t buffers = 0, buffer_reservations = 0; // open in this account
-    std::uint32_t waiting = 0;                          // requests of it and below that sleep until memory is free
-    std::uint32_t passed = 0;                           // granted before the first of those that wait at this level
-    std::uint64_t refused = 0;                          // requests refused at this account's limit
-    std::uint64_t beyond = 0;                           // charges beyond this account's limit, in grace or forced
+    std::uint32_t buffers = 0; // open in this account
+    std::uint32_t waiting = 0; // requests of it and below that sleep until memory is free
+    std::uint32_t passed = 0;  // granted before the first of those that wait at this level
+    std::uint64_t refused = 0; // requests refused at this account's limit
+    std::uint64_t beyond = 0;  // charges beyond this account's limit, in grace or forced
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -3,7 +3,7 @@
 // The mutex `shape` is held while an account opens or closes, an item is added or removed, or the tree is walked; it is
 // taken before the lock. All else requires the lock, but for the counts of listeners and injectors.
 // Invariant: a leaf that has credit is listed at each level above (tree_node.hpp); its credit is closed when a level
-// recalls it, so a recall costs what the grants since the last one cost. Cost: 296 bytes (304 in checked builds).
+// recalls it, so a recall costs what the grants since the last one cost. Cost: 304 bytes (312 in checked builds).
 // Threads: any.
 #pragma once
 
@@ -68,6 +68,7 @@ struct account_tree {
     bool acts_at_unlock = false;
     std::atomic<bool> reports_frees{false}; // the judge sees refunds, since it rolled a thread back; set in the lock
     bool looks_at_all = false;              // for requests that fit: at every level, at the next unlock
+    bool may_grant = false;                 // a queued reservation, at this unlock
     waits_of_tree waits;
     std::uint32_t waits_for_others = 0; // for levels that are no accounts
     std::uint32_t reservations = 0;     // of bytes to come
@@ -91,24 +92,17 @@ struct account_tree {
         for (closing_watch* w = watches.first(); w != nullptr; w = watches.after(*w)) w->spot.signal(w->closed);
     }
 
-    // A sleep until another thread has changed the tree, which all do that end what is held: begin and end require the
-    // lock; between them the caller holds neither it nor the mutex.
-    std::uint32_t begin_sleep() noexcept {
+    // Sleeps until another thread has changed the tree, which all do that end what is held. Requires the lock, but not
+    // the mutex.
+    ALLOT_NOINLINE void sleep_unlocked() noexcept {
         ++sleeping;
         acts_at_unlock = true;
-        return changes.load(std::memory_order_relaxed);
-    }
-    void sleep(std::uint32_t begun) const noexcept {
+        const std::uint32_t begun = changes.load(std::memory_order_relaxed);
+        lock.unlock();
         check_no_lock_is_held("sleeps");
         changes.wait(begun, std::memory_order_relaxed);
-    }
-    void end_sleep() noexcept { --sleeping; }
-    void sleep_unlocked() noexcept {
-        const std::uint32_t begun = begin_sleep();
-        lock.unlock();
-        sleep(begun);
         lock.lock();
-        end_sleep();
+        --sleeping;
     }
     // Requires the lock.
     void wake_sleepers() noexcept {

@@ -14,6 +14,7 @@
 #include <allot/account/ladder.hpp>
 #include <allot/account/level_waits.hpp>
 #include <allot/account/memory_request.hpp>
+#include <allot/account/queued_reservation.hpp>
 #include <allot/account/wait_order.hpp>
 #include <allot/account/wait_queue.hpp>
 #include <allot/core/min_max.hpp>
@@ -49,13 +50,16 @@ inline oom::command failure_of(const waiter& w) noexcept {
 // Under the lock, in this order: what a waiter's own failed try refunds is counted for it (undoing), so that it does
 // not wake itself; then the copy of a peak; then those waiters are chosen that the refund may serve. After the unlock
 // nothing of the tree is touched, since its root may end: what is needed is copied before. Then waiters are signalled,
-// the judge gets what became free, and drained accounts end.
-ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::size_t refunds, bool looks,
-                                      waiter* slept) noexcept {
+// the judge gets what became free, and a queued reservation that was granted is called, or drained accounts end.
+ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::size_t refunds, bool looks, waiter* slept,
+                                      granted_call* granted) noexcept {
     account_tree& tree = at.tree();
     if (tree.peak_copy != nullptr) copy_peak(tree.root(), *tree.peak_copy);
     account_node* const drained = ends ? std::exchange(tree.drained, nullptr) : nullptr;
     const bool at_all = std::exchange(tree.looks_at_all, false);
+    granted_call own;
+    if (granted == nullptr && ends) granted = &own;
+    tree.may_grant = granted != nullptr && drained == nullptr && user_call::may_call_reservations();
     waiter* woken = nullptr;
     if (tree.reservations != 0) tree.settle_reservations(const_cast<account_node&>(at));
     if (tree.has_waiters()) {
@@ -63,6 +67,10 @@ ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::si
         if (slept != nullptr) let_pass_behind(*slept, tree);
         if (at_all) woken = choose_of_all(tree);
         else if (looks || refunds != 0) woken = choose_from(at, tree);
+        if (waiter* const first = take_queued(woken)) {
+            grant(*first, tree, *granted);
+            if (tree.peak_copy != nullptr) copy_peak(tree.root(), *tree.peak_copy);
+        }
         if (slept != nullptr && !slept->trying && slept->judged != nullptr) // once those are chosen that may try
             slept->judged->post_in_lock(failure_of(*slept));
     }
@@ -78,7 +86,8 @@ ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::si
         judged.by->post(
             {.what = oom::event::refunded, .detail = static_cast<std::uint8_t>(judged.kind), .free = free_at_root});
     else if (judged.by != nullptr) judged.by->deliver(); // what choose() posted in the lock; post() delivers that, too
-    end_drained(drained);                                // the last one may destroy the root
+    call_granted(std::move(own));
+    end_drained(drained); // the last one may destroy the root
 }
 
 // The account that refused; null: another level did.
@@ -114,17 +123,18 @@ class waiting_request {
         return is_account(why) ? *refuser_in(why) : by.root();
     }
 
-    // `end`: of the wait, on fine_clock; `charges_others`: as in memory_request. Requires: the thread holds no lock.
-    waiting_request(const account_node& by, const charge_status& why, const wait_limit* wait, std::uint64_t end,
-                    bool charges_others) noexcept
-        : by_(by), in_(level(by, why).root()), judged_(judged_thread_of(in_)), task_(memory_of_task(judged_, in_)),
-          cancelled_{cancelled_by(wait), spot()}, end_(end) {
+    // `end`: of the wait, on fine_clock. Requires: the thread holds no lock.
+    waiting_request(const account_node& by, const memory_request& asked, std::uint64_t end) noexcept
+        : by_(by), in_(level(by, asked.why).root()), judged_(judged_thread_of(in_)),
+          task_(memory_of_task(judged_, in_)), cancelled_{cancelled_by(asked.wait), spot()}, end_(end) {
+        const charge_status& why = asked.why;
         w_.by = &limited(by, why);
         w_.judged = judged_;
         w_.holds = task_;
         w_.spot = &spot();
-        w_.charges_others = charges_others;
-        w_.patient = wait != nullptr && wait->is_patient;
+        w_.charges_others = asked.charges_others;
+        w_.reserving = asked.kind;
+        w_.patient = asked.wait != nullptr && asked.wait->is_patient;
         tries_ = why.outcome != charge_outcome::held_back;
         if (!is_account(why)) w_.kinds = level_kind::of(why), waits_for_levels().add(place_, why);
         {
@@ -263,7 +273,8 @@ class waiting_request {
         tree.waits_for_others += w_.kind != 0;
         w_.held_back = why.outcome == charge_outcome::held_back;
         w_.passes = false;
-        w_.bytes = w_.least = why.requested;
+        w_.bytes = why.requested;
+        w_.least = w_.reserving == reserves::nothing ? w_.bytes : 0;
         w_.also = {refuser_in(why), w_.undone_at(refuser_in(why))};
         w_.own = task_ != nullptr && w_.at->is_below(*task_);
         for (const tree_node* n = w_.by; n != w_.in && n != nullptr; n = n->parent())
@@ -434,7 +445,7 @@ class wait_step {
         for (;;) {
             const bool is_new = !here_;
             if (is_new && !waiting_request::is_possible(by, why)) break;
-            if (is_new) here_.emplace(by, why, asked.wait, end_, asked.charges_others);
+            if (is_new) here_.emplace(by, asked, end_);
             const next then = is_new && here_->tries() ? next::attempt : sleep(by, why);
             if (then == next::attempt && here_->begin_try(why)) return climbed::served;
             const verdict ended = here_->ended_by();

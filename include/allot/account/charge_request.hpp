@@ -26,9 +26,9 @@ class charge_request {
     charge_request& operator=(const charge_request&) = delete;
     ~charge_request() { tree_.waiting -= waits_; }
 
-    // Lets requests that wait for held bytes go first. Not inside a listener, since they may wait for its thread.
+    // Lets requests that wait for held bytes go first. Not inside a call, since they may wait for its thread.
     void let_waiting_pass() noexcept {
-        if (!user_call::is_inside_listener())
+        if (user_call::may_wait_for_holders())
             while (tree_.waiting != 0) tree_.sleep_unlocked();
     }
     // True: something has changed; check again. False: `found` is final; a refusal was counted, unless the mode is
@@ -59,9 +59,9 @@ class charge_request {
         if (!found.charged() && mode_ != charge_mode::checked) found.at->totals().count_refusal();
         return false;
     }
-    // Sleeps without the lock, for the thread that holds bytes. False inside a listener: that thread may be this one.
+    // Sleeps without the lock, for the thread that holds bytes. False inside a call: that thread may be this one.
     bool wait() noexcept {
-        if (user_call::is_inside_listener()) return false;
+        if (!user_call::may_wait_for_holders()) return false;
         if (!std::exchange(waits_, true)) ++tree_.waiting;
         tree_.sleep_unlocked();
         return true;

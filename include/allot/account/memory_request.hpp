@@ -25,6 +25,9 @@ struct past_caches {
     charge_status& why;
 };
 
+// What a request is for: a charge, or a reservation (account/account_reservation.hpp).
+enum class reserves : std::uint8_t { nothing, to_come, floor };
+
 struct memory_request {
     explicit memory_request(std::size_t requested) noexcept : bytes(requested) {}
     memory_request(const memory_request&) = delete;
@@ -51,9 +54,10 @@ struct memory_request {
     std::size_t returned = 0; // idle pages that attempts have returned to the system, in bytes
 
     // ---- how far it climbs (ladder.hpp)
-    const wait_limit* wait = nullptr;              // null: it does not wait, unless:
-    bool judged = false;                           // it waits on a thread that the root's arbiter knows
-    bool charges_others = false;                   // it needs further accounts, which its account does not know
+    const wait_limit* wait = nullptr; // null: it does not wait, unless:
+    bool judged = false;              // it waits on a thread that the root's arbiter knows
+    bool charges_others = false;      // it needs further accounts, which its account does not know
+    reserves kind = reserves::nothing;
     std::atomic<std::uint32_t>* waiting = nullptr; // of the product: requests that wait for what it has in pages
 };
 

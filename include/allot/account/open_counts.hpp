@@ -3,7 +3,7 @@
 // While the account is open, counting is one atomic addition. close() moves the counts to numbers under the tree's
 // lock; the atomic words then only mark it. So the thread that counts down to 0 knows that, and may end the account.
 // Invariant: a count is in its word or in `left_`; a word from `closed` on says that it is in `left_`. A word below
-// counts on, also from `too_many` on. Cost: 24 bytes.
+// counts on, also from `too_many` on. Cost: 16 bytes.
 // Threads: add and add_if_open by any; the rest requires the tree's lock.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace detail {
 
 class open_counts {
   public:
-    enum what : unsigned { buffers, buffer_reservations, users };
+    enum what : unsigned { buffers, users };
 
     // False: the account is closing or has too many; call add_left() under the lock.
     ALLOT_ALWAYS_INLINE bool add(unsigned at, int by) noexcept {
@@ -33,7 +33,7 @@ class open_counts {
     // ---- Requires the tree's lock ----------------------------------------------------------------------------
 
     void close() noexcept {
-        for (unsigned at = 0; at != 3; ++at) // 2^29 from either end, for threads that add meanwhile
+        for (unsigned at = 0; at != 2; ++at) // 2^29 from either end, for threads that add meanwhile
             left_[at] = open_[at].exchange(closed + (UINT32_MAX - closed) / 2, std::memory_order_acquire);
     }
     // After add() returned false. False: the account has too many; they were counted all the same.
@@ -50,13 +50,13 @@ class open_counts {
         const std::uint32_t n = open_[at].load(std::memory_order_acquire);
         return n < closed ? n : left_[at];
     }
-    bool none() const noexcept { return now(buffers) == 0 && now(buffer_reservations) == 0 && now(users) == 0; }
+    bool none() const noexcept { return now(buffers) == 0 && now(users) == 0; }
 
   private:
     static constexpr std::uint32_t too_many = std::uint32_t{1} << 31, closed = too_many + too_many / 2; // and above
 
-    std::atomic<std::uint32_t> open_[3]{};
-    std::uint32_t left_[3]{};
+    std::atomic<std::uint32_t> open_[2]{};
+    std::uint32_t left_[2]{};
 };
 
 } // namespace detail

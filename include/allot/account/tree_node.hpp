@@ -143,7 +143,7 @@ class tree_node {
     // ---- shape: also requires the tree's mutex ---------------------------------------------------------------
 
     // Requires a parent with headroom for the floor.
-    void attach(std::size_t floor) noexcept;
+    void attach() noexcept;
     // Returns the subtree charge to the parent, which gets the children. Requires a parent, and that no account from
     // here downwards can have credit any more.
     void detach() noexcept;
@@ -223,7 +223,8 @@ inline const tree_node* tree_node::first_over_limit(const tree_node* n) noexcept
 }
 inline bool tree_node::may_hold_credit() const noexcept {
     for (const tree_node* n = this; n != nullptr; n = n->parent_)
-        if (n->listeners_ != 0 || n->waits_.shuts() || n->totals_.to_come() != 0 || n->exceeds_limit()) return false;
+        if (n->listeners_ != 0 || n->waits_.recalls_credit() || n->totals_.to_come() != 0 || n->exceeds_limit())
+            return false;
     return true;
 }
 inline std::size_t tree_node::headroom() const noexcept {
@@ -367,10 +368,8 @@ inline tree_node::change tree_node::move_own(std::ptrdiff_t by, const tree_node&
 
 // ---- shape -------------------------------------------------------------------------------------------------------
 
-inline void tree_node::attach(std::size_t floor) noexcept {
+inline void tree_node::attach() noexcept {
     depth_ = parent_->depth_ + 1;
-    totals_.add_floor(floor);
-    reserve(floor);
     parent_->below_.add(*this);
     ++parent_->children_;
     detached_ = false;

@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -39,17 +40,18 @@ inline std::size_t passed_on(const tree_node& n, std::size_t bytes) noexcept {
     return n.totals().subtree_charge_with(bytes) - n.totals().subtree_charge();
 }
 // The level that refuses a request beside what others try for; null: it would fit.
-inline const tree_node* refuser_beside(const tree_node* from, std::size_t bytes, const waits_of_tree& waits) noexcept {
+inline const tree_node* refuser_beside(const tree_node* from, std::size_t bytes, const waits_of_tree& waits,
+                                       charge_outcome worst = charge_outcome::forced) noexcept {
     for (const tree_node* n = from; n != nullptr && bytes != 0; n = n->parent()) {
-        if (!is_charged(n->totals().check(sum_or_max(bytes, promised_at(*n, waits))).outcome)) return n;
+        if (n->totals().check(sum_or_max(bytes, promised_at(*n, waits))).outcome > worst) return n;
         bytes = passed_on(*n, bytes);
     }
     return nullptr;
 }
 // The due waiter that a request must not pass; null: none. `own`: its waiter, if it waits. One that is due at a higher
 // level goes before one at a lower level.
-inline const waiter* due_before(const tree_node& by, std::size_t bytes, bool patient, const waiter* own) noexcept {
-    for (const tree_node* n = &by; n != nullptr && bytes != 0; n = n->parent()) {
+inline const waiter* due_before(const tree_node* by, std::size_t bytes, bool patient, const waiter* own) noexcept {
+    for (const tree_node* n = by; n != nullptr && bytes != 0; n = n->parent()) {
         const bool goes_first = own != nullptr && own->is_due() && own->in->depth() < n->depth();
         for (const bool of_patient : {false, true}) {
             const waiter* const first = n->waits().first(of_patient);
@@ -82,18 +84,42 @@ inline bool waits_for_those_behind(const waiter& due, const waits_of_tree& waits
     const std::size_t limit = level.totals().limit();
     return stuck > limit || due.needs() > limit - stuck;
 }
+// What a reservation asks for.
+struct reservation_need {
+    std::size_t before; // bytes that the account has used, or reserved, without it
+    std::size_t after;  // reserved with it
+    std::size_t more;   // bytes that the account's parent must have free
+    bool fits;          // within the account's own limit
+};
+inline reservation_need need_of(const tree_node& a, reserves kind, std::size_t bytes) noexcept {
+    const level_totals& totals = a.totals();
+    const bool to_come = kind == reserves::to_come;
+    const std::size_t used = a.used(), all = max(used, totals.reserved()), before = to_come ? all : totals.floor();
+    if (bytes > max_charged - all || before + bytes > totals.limit()) return {before, 0, 0, false};
+    const std::size_t after = to_come ? before + bytes : totals.reserved_with_floor(before + bytes, used);
+    return {before, after, max(after, used) - totals.subtree_charge(), true};
+}
 // Whether a waiter should try: its request would fit beside what others try for, or can never fit, or is refused by a
 // higher level now, whose caches it must have emptied first (widen). False: `at` says what refuses.
 inline bool should_try(waiter& w, const waits_of_tree& waits) noexcept {
     const account_node& by = account_node::of(*w.by);
     if (!by.is_open() || !by.can_ever_fit(w.bytes)) return true; // its request will fail for good
     if (w.kind != 0) return false;                               // it tries at news
-    const tree_node* refuser = refuser_beside(&by, w.bytes, waits);
+    const tree_node *from = &by, *refuser = nullptr;             // from: its lowest level, which is charged the bytes
+    std::size_t bytes = w.bytes;
+    if (w.reserving != reserves::nothing) {
+        const reservation_need need = need_of(by, w.reserving, bytes);
+        if (!need.fits) refuser = &by;
+        from = by.parent(), bytes = need.more;
+    }
+    if (refuser == nullptr)
+        refuser = refuser_beside(from, bytes, waits,
+                                 w.reserving != reserves::nothing ? charge_outcome::fits : charge_outcome::forced);
     if (refuser == nullptr && w.also.bytes != 0) refuser = refuser_beside(w.also.account, w.needs(), waits);
     if (refuser != nullptr) {
         w.at = refuser;
     } else {
-        const waiter* const due = w.passes ? nullptr : due_before(by, w.bytes, w.patient, &w);
+        const waiter* const due = w.passes ? nullptr : due_before(from, bytes, w.patient, &w);
         if (due == nullptr) return true;
         refuser = due->in;
     }
@@ -102,12 +128,17 @@ inline bool should_try(waiter& w, const waits_of_tree& waits) noexcept {
 
 // ---- who is woken-----------------------------------------------------------------------------
 
+// Whether this unlock may grant a queued reservation: one, since its callback is next. Else a later one looks again.
+inline bool may_grant(account_tree& tree) noexcept {
+    tree.looks_at_all = tree.looks_at_all || !tree.may_grant;
+    return std::exchange(tree.may_grant, false);
+}
 inline waiter* choose_at(tree_node& level, account_tree& tree, bool all, waiter* woken) noexcept {
     if (level.waits().empty()) return woken;
     const std::size_t room = level.totals().room(), promised = promised_at(level, tree.waits);
     return level.waits().choose(
         all ? SIZE_MAX : max(room, promised) - promised, tree.waits,
-        [&](waiter& w) { return should_try(w, tree.waits); }, woken);
+        [&](waiter& w) { return should_try(w, tree.waits) && (w.queued == nullptr || may_grant(tree)); }, woken);
 }
 inline waiter* choose_from(const account_node& at, account_tree& tree) noexcept {
     waiter* woken = nullptr;
@@ -160,14 +191,15 @@ struct charge_wait {
     bool is_patient() const noexcept { return wait != nullptr && wait->is_patient; }
 };
 inline constexpr charge_wait never_waits{}, judged_on_its_thread{.judged = true};
-// A request that fits passes those that wait first at its levels. Requires the lock.
-inline void note_passed(const account_node& by, std::size_t bytes, const charge_wait& most, bool waits) noexcept {
+// A request that fits passes those that wait first at its levels. `own`: its waiter. Requires the lock.
+inline void note_passed(const account_node& by, std::size_t bytes, const waiter* own, bool waits = true,
+                        bool patient = true) noexcept {
     for (const tree_node* n = &by; n != nullptr && bytes != 0; n = n->parent()) {
         for (const bool of_patient : {false, true}) {
             waiter* const first = n->waits().first(of_patient);
-            if (first == nullptr || first == of_this_thread.trying) continue;
+            if (first == nullptr || first == own) continue;
             ++first->passed;
-            if (waits && (most.is_patient() || !of_patient) && !first->is_due()) ++first->bypasses;
+            if (waits && (patient || !of_patient) && !first->is_due()) ++first->bypasses;
         }
         bytes = passed_on(*n, bytes);
     }
@@ -179,12 +211,19 @@ inline const waiter* goes_behind(const account_node& by, std::size_t bytes, cons
     const judged_thread* const mine = most.judged || most.wait != nullptr ? judged_thread_of(by) : nullptr;
     const bool waits = (mine != nullptr || most.wait != nullptr) && !user_call::is_inside_any();
     const waiter* const due =
-        waits && (own == nullptr || !own->passes) ? due_before(by, bytes, most.is_patient(), own) : nullptr;
+        waits && (own == nullptr || !own->passes) ? due_before(&by, bytes, most.is_patient(), own) : nullptr;
     if (due != nullptr && (mine == nullptr || mine->look() != verdict::roll_back)) {
         const account_node* const holds = memory_of_task(mine, by);
         if (holds == nullptr || !waits_for_those_behind(*due, by.tree().waits, holds)) return due;
     }
-    return note_passed(by, bytes, most, waits), nullptr;
+    return note_passed(by, bytes, own, waits, most.is_patient()), nullptr;
+}
+
+// The same for a waiter without a thread.
+inline const waiter* goes_behind(const account_node& by, std::size_t bytes, const waiter& queued) noexcept {
+    const waiter* const due = queued.passes ? nullptr : due_before(&by, bytes, true, &queued);
+    if (due == nullptr) note_passed(by, bytes, &queued);
+    return due;
 }
 
 } // namespace detail

@@ -11,12 +11,14 @@
 // it returns is announced only to those that may have missed it: they tried meanwhile.
 // No wake-up is lost: a waiter is added, then its request is made again; each end of a try is followed by a look; and
 // what is announced during a try is tried for after it.
-// Cost: 32 bytes a level, 224 a waiter. A look is O(1) where no waiter of the level fits, O(waiters of the level) else.
+// Cost: 40 bytes a level, 256 a waiter. A look is O(1) where no waiter of the level fits, O(waiters of the level) else,
+// and where one waits without a thread.
 // Threads: requires the lock of the level.
 #pragma once
 
 #include <allot/account/command.hpp>
 #include <allot/account/judge.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
 #include <allot/sys/parking.hpp>
@@ -31,6 +33,7 @@ namespace detail {
 
 inline std::size_t sum_or_max(std::size_t a, std::size_t b) noexcept { return b < SIZE_MAX - a ? a + b : SIZE_MAX; }
 
+class queued_reservation; // queued_reservation.hpp
 class tree_node;
 struct waiter;
 
@@ -46,6 +49,7 @@ struct waits_of_level {
     waiter* first_patient = nullptr;
     std::uint32_t trying = 0; // their number
     std::uint32_t missed = 0; // waiters that have missed something
+    std::uint32_t queued = 0; // those without a thread
 };
 
 struct waiter {
@@ -61,18 +65,20 @@ struct waiter {
     bytes_below undone;    // of its last try; used by its thread alone, as the next
     bool undoes = false;
     bool trying = true;
-    bool missed = false;                // what may serve it, since its last try began
-    std::uint8_t kinds = 0;             // of levels that are no accounts and refused it: level_waits.hpp
-    std::uint8_t kind = 0;              // that of the last refusal: it tries at news, and when bytes are refunded
-    std::size_t used = 0;               // bytes there
-    bool charges_others = false;        // the request needs further accounts, which the tree does not know
-    bool patient = false;               // it holds back patient ones alone, and shuts no cache
-    bool held_back = false;             // it fits, but another one is due
-    bool passes = false;                // though another one is due
-    std::uint8_t bypasses = 0;          // requests that may wait, and were granted before it while it was first
-    std::uint32_t passed = 0;           // the same, with those that never wait
-    std::uint64_t began = 0, slept = 0; // its last try and its last sleep, in the tree's count of both
-    waits_of_level level;               // of the first one
+    bool missed = false;         // what may serve it, since its last try began
+    std::uint8_t kinds = 0;      // of levels that are no accounts and refused it: level_waits.hpp
+    std::uint8_t kind = 0;       // that of the last refusal: it tries at news, and when bytes are refunded
+    std::size_t used = 0;        // bytes there
+    bool charges_others = false; // the request needs further accounts, which the tree does not know
+    bool patient = false;        // it holds back patient ones alone, and shuts no cache
+    bool held_back = false;      // it fits, but another one is due
+    bool passes = false;         // though another one is due
+    std::uint8_t bypasses = 0;   // requests that may wait, and were granted before it while it was first
+    reserves reserving = reserves::nothing;
+    queued_reservation* queued = nullptr; // no thread waits: the one that frees memory makes its request
+    std::uint32_t passed = 0;             // the same, with those that never wait
+    std::uint64_t began = 0, slept = 0;   // its last try and its last sleep, in the tree's count of both
+    waits_of_level level;                 // of the first one
     std::size_t undone_at(const tree_node* account) const noexcept {
         return undone.account == account ? undone.bytes : 0;
     }
@@ -146,8 +152,11 @@ class wait_queue {
         if (first_ == nullptr || first_->patient == patient) return first_;
         return patient ? first_->level.first_patient : nullptr;
     }
-    // Whether caches below are shut, and credit is recalled: one that is not patient waits.
+    // Whether caches below are shut: one that is not patient waits.
     bool shuts() const noexcept { return first_ != nullptr && !first_->patient; }
+    // Whether credit is recalled: one of these waits, or one without a thread, which a refund into credit would not
+    // wake.
+    bool recalls_credit() const noexcept { return shuts() || (first_ != nullptr && first_->level.queued != 0); }
 
     void add(waiter& w) noexcept {
         waiter* const f = first_;
@@ -165,11 +174,13 @@ class wait_queue {
         if (w.patient && (l.first_patient == nullptr || l.first_patient == behind)) l.first_patient = &w;
         l.trying += w.trying;
         l.missed += w.missed;
+        l.queued += w.queued != nullptr;
     }
     void remove(waiter& w) noexcept {
         waits_of_level& l = first_->level;
         l.trying -= w.trying;
         l.missed -= w.missed;
+        l.queued -= w.queued != nullptr;
         if (w.is_due()) l.least = 0; // of those that it held back
         if (l.next_announced == &w) l.next_announced = behind(w);
         if (l.first_patient == &w) l.first_patient = behind(w);
@@ -212,7 +223,7 @@ class wait_queue {
             const bool waits = due == nullptr || w.passes;
             if (due == nullptr && w.is_due() && (&w == first_ || &w == l.first_patient)) due = &w;
             if (w.trying) return;
-            const bool in_turn = l.trying == 0 && (reached || w.missed);
+            const bool in_turn = w.queued == nullptr && l.trying == 0 && (reached || w.missed);
             if (waits && (fits(w) || in_turn) && (w.judged == nullptr || tell_that_it_may_fit(*w.judged))) {
                 if (in_turn && reached) l.next_announced = behind(w), reached = false;
                 begin_try(w, tree);

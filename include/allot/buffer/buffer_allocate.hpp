@@ -45,22 +45,6 @@ ALLOT_ALWAYS_INLINE raw_view foreign_view(account& by, const memory_block& m, co
     }
     return v;
 }
-// A view for which `charged` bytes are charged. Empty, with nothing changed: the status says why.
-inline raw_view view_for_charge(const block_source& from, account& by, std::size_t bytes, std::size_t charged,
-                                charge_status& why) noexcept {
-    const memory_block m = from.take(bytes, &why);
-    if (m.address == nullptr) return {};
-    const std::size_t more = m.bytes > charged ? m.bytes - charged : 0;
-    why = by.try_charge(more);
-    raw_view v;
-    if (why) {
-        v = view_of(m, bytes, by, from, block_origin::source, from.host_access());
-        if (v.ledger != nullptr) return v;
-        by.refund(more);
-        why = no_memory(bytes);
-    }
-    return from.give(m), v;
-}
 
 // Past what the source has at hand. Where its arena refuses, the reclaimers of the account's tree may help.
 ALLOT_NOINLINE inline memory_block take_or_reclaim(const block_source& from, account& by, std::size_t bytes,

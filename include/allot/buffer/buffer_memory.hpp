@@ -83,7 +83,6 @@ class buffer_memory {
     void give(memory_block block) const noexcept { source_.give(block); }
 
   private:
-    friend class buffer_reservation;
     // An attempt of a request that may wait.
     buffer try_once(account& by, std::size_t bytes, detail::memory_request& asked) const noexcept {
         return take_block(by, bytes, &asked.why, {.wait = asked.wait, .judged = asked.judged, .elsewhere = true});
@@ -96,10 +95,6 @@ class buffer_memory {
     ALLOT_NOINLINE buffer take_over_block(account& by, std::size_t bytes, charge_status* why,
                                           detail::charge_wait most) const noexcept {
         return buffer{detail::new_view(source_, source_.lender_to(by), by, bytes, why, most)};
-    }
-    // A buffer for which the account is charged `charged` bytes already.
-    buffer allocate_charged(account& by, std::size_t bytes, std::size_t charged, charge_status& why) const noexcept {
-        return buffer{detail::view_for_charge(source_, by, bytes, charged, why)};
     }
 
     detail::block_source source_;

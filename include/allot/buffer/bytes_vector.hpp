@@ -65,12 +65,12 @@ class bytes_vector {
         if (!whole) return {};
         return cut(std::move(whole), values, data);
     }
-    /// Bytes to add to a reservation for such a vector.
+    /// Bytes of a buffer for such a vector.
     static constexpr std::size_t bytes_for(std::size_t values, std::size_t data) noexcept {
         if (values > SIZE_MAX / 16 || data > max_data) return SIZE_MAX / 2; // more than any source has
         return bits_at(values) + align_up(detail::bytes_of_bits(0, values), 8) + data;
     }
-    /// Makes such a vector in a buffer of bytes_for(values, data) bytes, as a reservation allocates it.
+    /// Makes such a vector in a buffer of bytes_for(values, data) bytes, which may be a part of one.
     static bytes_vector cut(buffer whole, std::size_t values, std::size_t data) noexcept {
         if (!detail::in_bounds(0, bytes_for(values, data), whole.size(), whole)) return {};
         bytes_vector v;

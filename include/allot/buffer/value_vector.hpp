@@ -13,7 +13,8 @@
 // Source: Drill's value vectors, 2013; Arrow's fixed-size primitive layout, 2016.
 #pragma once
 
-#include <allot/buffer/buffer_reservation.hpp>
+#include <allot/buffer/buffer.hpp>
+#include <allot/buffer/buffer_memory.hpp>
 #include <allot/buffer/validity.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
@@ -146,12 +147,12 @@ template <plain_number T> class value_vector {
         if (!whole && size != 0) return {};
         return cut(std::move(whole), size);
     }
-    /// Bytes to add to a reservation for a vector of this size.
+    /// Bytes of a buffer for a vector of this size.
     static constexpr std::size_t bytes_for(std::size_t size) noexcept {
         const std::size_t values = size <= SIZE_MAX / 2 / sizeof(T) ? align_up(size * sizeof(T), 8) : SIZE_MAX / 2;
         return values + detail::bytes_of_bits(0, size);
     }
-    /// Makes a vector of `size` nulls in a buffer of bytes_for(size) bytes, as a reservation allocates it.
+    /// Makes a vector of `size` nulls in a buffer of bytes_for(size) bytes, which may be a part of one.
     static value_vector cut(buffer whole, std::size_t size) noexcept {
         if (size == 0 || !detail::in_bounds(0, bytes_for(size), whole.size(), whole)) return {};
         buffer bits = whole.slice(align_up(size * sizeof(T), 8), detail::bytes_of_bits(0, size));

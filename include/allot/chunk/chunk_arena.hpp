@@ -54,12 +54,12 @@ template <class Set> class chunk_arena {
     static constexpr bool host_access = policies::host_access; // whether the host may touch the blocks
 
     /// Takes, in any order: name, chunk_bytes (else a 32nd of the limit, 4 MiB at most), page_bytes, reserve_bytes,
-    /// leak_sink; limit, unless the set names ledger::none; the account to charge under ledger::tree, and reservation
-    /// and grace of the chunk arena's own account below it; the arena under page::of<Arena>; the bytes to use under
+    /// leak_sink; limit, unless the set names ledger::none; the account to charge under ledger::tree, and grace
+    /// of the chunk arena's own account below it; the arena under page::of<Arena>; the bytes to use under
     /// page::borrowed; a device_id, and the api unless it is an empty type, under page::on_device.
     /// Requires: name, account, arena and api outlive the chunk arena.
-    /// Throws: out_of_memory if no address space can be reserved, or the account refuses the reservation or the books (without
-    /// exceptions: writes the report and aborts).
+    /// Throws: out_of_memory if no address space can be reserved, or the account refuses the books (without exceptions:
+    /// writes the report and aborts).
     template <class... Values>
     explicit chunk_arena(Values&&... values)
         : name_(value_or<allot::name>({""}, values...).text),

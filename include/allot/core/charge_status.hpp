@@ -30,6 +30,7 @@ enum class charge_outcome : std::uint8_t {
     split,            // not charged: the same, and the input must be smaller
     removed,          // not charged: the thread's task was removed
     held_back,        // not charged: it would fit, but a request that waits for memory there is next
+    queued,           // not charged yet: a reservation_request waits for it
 };
 
 /// Whether the bytes are charged now.
@@ -54,7 +55,8 @@ constexpr std::string_view text_of(charge_outcome outcome) noexcept {
                                           "rolled back",
                                           "to be split",
                                           "removed with its task",
-                                          "behind a request that waits"};
+                                          "behind a request that waits",
+                                          "queued"};
     return texts[static_cast<std::size_t>(outcome)];
 }
 

@@ -82,7 +82,6 @@ enum class misuse {
     over_refunded,         // more bytes than were charged
     other_tree,            // an account of another tree
     out_of_bounds,         // bytes beyond a buffer's ends, values beyond a vector's, or more rows than an array has
-    reservation_closed,    // a reservation that is used up or closed
     not_a_row,          // an address in a page where no row starts: freed before, never allocated, or inside a huge row
     use_after_release,  // a row was used after its last release
     living_handle,      // an object ends before a handle or client of it
@@ -129,7 +128,6 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "more refunded than was charged",
         "an account of another tree",
         "beyond the bounds of a buffer, vector or row_array",
-        "a reservation that is used up or closed",
         "an address in a page where no row starts: freed before, never allocated, or inside a huge row",
         "a row was used after its last release",
         "a handle or client that outlives its manager or arena: end it first",

@@ -81,15 +81,13 @@ template <class Set> class device_allocator {
     /// Constructs from values in any order; each has a default, except an api that is no empty type:
     /// - device_id: the device (0);
     /// - limit: of the bytes held of the device, where the set charges (none);
-    /// - account: the parent of the allocator's own account, which takes a reservation and grace too (ledger::tree);
+    /// - account: the parent of the allocator's own account, which takes grace too (ledger::tree);
     /// - name: for reports; leak_sink: where leaks and failures of returns are reported (standard error);
     /// - reserve_bytes: of address space (twice the device's memory);
     /// - the api's value.
     /// Effects: none on the device; the first request makes the first calls.
-    /// Throws: out_of_memory if the account refuses the reservation.
     template <class... Values>
-    explicit device_allocator(Values&&... values) noexcept(
-        policies::template cannot_be_refused<std::remove_reference_t<Values>...>)
+    explicit device_allocator(Values&&... values) noexcept
         : api_(detail::api_argument<api_type>(values...)),
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, value_or<allot::name>({""}, values...).text,
                   values...),

@@ -47,10 +47,6 @@ template <class Set> struct device_policies {
     using api = typename page::api;
     using runs = typename answer<category::fit>::template of<stream_tag>;
     using ledger = ledger_of<answer<category::ledger>>;
-    // Whether no account can refuse a reservation among these values.
-    template <class... Values>
-    static constexpr bool cannot_be_refused =
-        std::is_nothrow_constructible_v<ledger, std::size_t, const char*, Values&...>;
     using retain = answer<category::retain>;
     static constexpr bool at_once = answer<category::order>::at_once;
     // Marks follow stream order, so order::host makes none.

@@ -47,21 +47,17 @@ namespace detail {
 
 // Outside the class, whose member `account` nvcc confuses with the type.
 template <class... Values>
-account account_for(std::size_t most, const char* text,
-                    [[maybe_unused]] Values&... values) noexcept(!given<reservation, Values&...>) {
+account account_for(std::size_t most, const char* text, [[maybe_unused]] Values&... values) noexcept {
     static_assert(
         !given<credit_step, Values&...>,
         "allot: the account of a row manager, chunk arena or device allocator takes no credit_step, since it is "
         "charged whole pages; remove it, or give it to an account that buffers are charged to");
     static_assert(!given<judged_by, Values&...> || !given<account, Values&...>,
                   "allot: an arbiter decides over a whole tree of accounts; give it to the root account");
-    constexpr bool reserves = given<reservation, Values&...>, has_parent = given<account, Values&...>;
-    static_assert(has_parent || !reserves, "allot: a reservation is charged to a parent; pass an account too");
     const name who{*text != 0 ? text : "pages"};
     const grace more = value_or<grace>({0}, values...);
-    if constexpr (has_parent && reserves)
-        return account{pick<account>(values...), who, limit{most}, more, value_or<reservation>({0}, values...)};
-    else if constexpr (has_parent) return account{pick<account>(values...), who, limit{most}, more, std::nothrow};
+    if constexpr (given<account, Values&...>)
+        return account{pick<account>(values...), who, limit{most}, more, std::nothrow};
     else return account{who, limit{most}, more, value_or<judged_by>({}, values...)};
 }
 
@@ -70,14 +66,12 @@ account account_for(std::size_t most, const char* text,
 class tree_ledger {
   public:
     // credit_step has its own error, in account_for().
-    using values =
-        types<allot::limit, allot::account, allot::reservation, allot::grace, allot::credit_step, allot::judged_by>;
+    using values = types<allot::limit, allot::account, allot::grace, allot::credit_step, allot::judged_by>;
     static constexpr bool calls_listeners = true;
 
-    // An account among the values is the parent. Throws out_of_memory if the parent refuses a reservation.
+    // An account among the values is the parent.
     template <class... Values>
-    tree_ledger(std::size_t limit, const char* name,
-                Values&... given) noexcept(!allot::given<allot::reservation, Values&...>)
+    tree_ledger(std::size_t limit, const char* name, Values&... given) noexcept
         : account_(detail::account_for(limit, name, given...)) {}
     explicit tree_ledger(std::size_t limit = SIZE_MAX) noexcept : account_(detail::account_for(limit, "")) {}
     // make() returns the account.

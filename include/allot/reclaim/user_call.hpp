@@ -1,4 +1,5 @@
-// Calls of a user's code that a thread is inside of: of a reclaimer, of an account's listener, or of a visit.
+// Calls of a user's code that a thread is inside of: of a reclaimer, of an account's listener, of a reservation that
+// was queued, or of a visit.
 //
 // A request that is made in a call does not wait: other threads may wait for the thread of the call. Invariant:
 // calls end in reverse order. Cost: 24 bytes on the stack per call. Threads: the thread itself.
@@ -6,6 +7,8 @@
 
 #include <allot/config.hpp>
 #include <allot/sys/thread_context.hpp>
+
+#include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -15,7 +18,8 @@ class user_call {
     enum class kind : unsigned char {
         reclaimer,
         listener,
-        visit, // under a lock
+        reservation, // account/queued_reservation.hpp
+        visit,       // under a lock
     };
 
     // `about`: what waits for the end of the call before it ends; null: nothing.
@@ -31,9 +35,26 @@ class user_call {
     static bool is_inside_listener() noexcept {
         return any([](const user_call& c) { return c.kind_ == kind::listener; });
     }
-    static bool is_about(const void* what) noexcept {
-        return any([&](const user_call& c) { return c.about_ == what; });
+    // Whether a request may wait for a thread that holds bytes: that may be this one.
+    static bool may_wait_for_holders() noexcept {
+        return !any([](const user_call& c) { return c.kind_ == kind::listener || c.kind_ == kind::reservation; });
     }
+    // Whether a reservation may be called: no other one is, and no lock is held.
+    static bool may_call_reservations() noexcept {
+        return !any([](const user_call& c) { return c.kind_ == kind::reservation || c.kind_ == kind::visit; });
+    }
+    // Calls that the thread is inside of.
+    static std::uint32_t calls_about(const void* what) noexcept {
+        std::uint32_t n = 0;
+        for (const user_call* c = of_this_thread.call; c != nullptr; c = c->outer_) n += c->about_ == what;
+        return n;
+    }
+    // The object ends inside calls of it.
+    static void forget(const void* what) noexcept {
+        for (const user_call* c = of_this_thread.call; c != nullptr; c = c->outer_)
+            if (c->about_ == what) c->about_ = nullptr;
+    }
+    const void* about() const noexcept { return about_; }
 
   private:
     template <class Is> static bool any(Is is) noexcept {
@@ -42,7 +63,7 @@ class user_call {
         return c != nullptr;
     }
 
-    const void* const about_;
+    mutable const void* about_;
     const user_call* const outer_;
     const kind kind_;
 };

@@ -32,7 +32,6 @@ inline void write_account(text_writer& out, const account_stats& f) noexcept {
     if (f.credit != 0) out.put(", credit ").bytes(f.credit);
     if (f.committed != 0) out.put(", committed ").bytes(f.committed).put(", resident ").bytes(f.resident);
     if (f.buffers != 0) out.put(", ").number(f.buffers).put(" buffers");
-    if (f.buffer_reservations != 0) out.put(", ").number(f.buffer_reservations).put(" buffer reservations");
     if (f.refused != 0) out.put(", refused ").number(f.refused);
     if (f.waiting != 0) out.put(", ").number(f.waiting).put(" waiting");
     if (f.passed != 0) out.put(", passed by ").number(f.passed);
@@ -47,7 +46,7 @@ inline void put_account(json_writer& json, const account_stats& f) noexcept {
         .put("subtree_charge", f.subtree_charge)
         .put("peak", f.peak);
     json.put("limit", f.limit).put("grace", f.grace).put("reservation", f.reservation).put("committed", f.committed);
-    json.put("resident", f.resident).put("buffers", f.buffers).put("buffer_reservations", f.buffer_reservations);
+    json.put("resident", f.resident).put("buffers", f.buffers);
     json.put("refused", f.refused).put("waiting", f.waiting).put("passed", f.passed).put("beyond", f.beyond);
 }
 

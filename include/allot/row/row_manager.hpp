@@ -44,15 +44,14 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     ///   name, leak_sink, damage_sink, page_bytes, reserve_bytes
     ///   limit                  unless the set says ledger::none
     ///   account                the parent of the manager's own one, under ledger::tree
-    ///   reservation, grace     of the manager's own account, under ledger::tree; a reservation needs a parent
+    ///   grace                  of the manager's own account, under ledger::tree
     ///   Arena                  under page::of<Arena>, required; then no page_bytes, no reserve_bytes
     ///   std::span<std::byte>   the bytes to use, under page::borrowed, required; then no reserve_bytes
     ///   Api, device_id         under page::on_device<Api>; Api is required unless its type is empty
     /// A value that is given twice, is missing, or has no use in the set is rejected at compile time.
     /// Requires: the account, the arena, the bytes and the text of the name outlive the manager.
-    /// Throws: out_of_memory if there is no address space, or the account refuses the reservation or the books; without
-    /// exceptions
-    /// it writes the report and aborts.
+    /// Throws: out_of_memory if there is no address space, or the account refuses the books; without exceptions it
+    /// writes the report and aborts.
     template <class... Values>
     explicit row_manager(Values&&... values)
         : core_(value_or<allot::name>({""}, values...).text, this, values...),

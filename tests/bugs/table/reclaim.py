@@ -16,7 +16,7 @@ BUGS = {
         law=5),
     "deferred_refund_looks_for_no_waiter": bug(
         "model/relacy_accounts.cpp",
-        "a.tree().lock.lock(); const locked_tree settles(a, adopt_lock, bytes, leave_drained);",
+        "if (ALLOT_UNLIKELY(a.tree().has_waiters())) return settle_for_waiters(a, bytes), true;",
         "",
         law=4),
     "deferred_refund_looks_unfenced": bug(
@@ -36,8 +36,8 @@ BUGS = {
         law=4),
     "decision_at_an_unlock_is_not_delivered": bug(
         "model/relacy_tasks.cpp",
-        "->deliver(); end_drained(drained);",
-        "; end_drained(drained);",
+        "->deliver(); call_granted(std::move(own));",
+        "; call_granted(std::move(own));",
         law=4),
     "sleeper_is_not_reported": bug(
         "model/relacy_tasks.cpp",

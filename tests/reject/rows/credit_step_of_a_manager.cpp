@@ -11,8 +11,8 @@ int main() {
 #if WRONG
     allot::row_manager<orders> rows{query, allot::credit_step{1_MiB}};
 #else
-    allot::row_manager<orders> rows{query, allot::reservation{1_MiB}, allot::grace{64_KiB}};
+    allot::row_manager<orders> rows{query, allot::grace{64_KiB}};
 #endif
     rows.release(rows.allocate(8));
-    return query.used() == 1_MiB ? 0 : 1;
+    return query.used() != 0 ? 0 : 1;
 }

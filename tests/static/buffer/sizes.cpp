@@ -9,7 +9,6 @@ static_assert(sizeof(allot::buffer) == 24);
 static_assert(sizeof(allot::detail::buffer_ledger) == 32);
 static_assert(sizeof(allot::detail::buffer_block) == 104);
 static_assert(sizeof(allot::buffer_memory) == 16);
-static_assert(sizeof(allot::buffer_reservation) == 48);
 static_assert(sizeof(allot::value_vector<double>) == 64 && sizeof(allot::value_vector<char>) == 64);
 static_assert(sizeof(allot::bytes_vector) == 104);
 static_assert(!std::is_copy_constructible_v<allot::buffer> && std::is_nothrow_move_constructible_v<allot::buffer>);

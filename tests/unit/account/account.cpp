@@ -16,7 +16,6 @@ using allot::credit_step;
 using allot::grace;
 using allot::limit;
 using allot::name;
-using allot::reservation;
 
 TEST_CASE("a charge counts at every level, and a refund too", "[accounts]") {
     account root{name{"root"}, limit{100}};
@@ -78,11 +77,12 @@ TEST_CASE("who charges first and checks then has peaks of what nobody had", "[ac
     CHECK(leaf.peak() == 0);
 }
 
-TEST_CASE("a reservation is charged at once, guaranteed, and given back at the end", "[accounts]") {
+TEST_CASE("a floor is charged at once, guaranteed, and given back at the end", "[accounts]") {
     account root{name{"root"}, limit{100}};
     account other{root, name{"other"}};
     {
-        account query{root, name{"query"}, reservation{30}};
+        account query{root, name{"query"}};
+        const auto floor = query.reserve_floor_for(30, 0_ms);
         CHECK(root.used() == 30);
         CHECK(query.used() == 0);
         CHECK(other.try_charge(70));
@@ -97,25 +97,20 @@ TEST_CASE("a reservation is charged at once, guaranteed, and given back at the e
         query.refund(10);
     }
     CHECK(root.used() == 70);
-    account refused{root, name{"refused"}, reservation{31}, std::nothrow};
-    CHECK_FALSE(refused.is_open());
-    CHECK(refused.refusal().at == &root);
-    CHECK(refused.try_charge(1).outcome == charge_outcome::closed);
+    account small{root, name{"small"}, limit{30}};
+    CHECK(small.reserve_floor_for(31, 0_ms).status().at == &small);
+    small.set_limit(31);
+    CHECK(small.reserve_floor_for(31, 0_ms).status().at == &root);
     CHECK(root.used() == 70);
-    account absurd{root, name{"absurd"}, reservation{31}, limit{30}, std::nothrow};
-    CHECK_FALSE(absurd.is_open());
     other.refund(70);
-#if ALLOT_EXCEPTIONS
-    CHECK_THROWS_AS((account{root, name{"large"}, reservation{101}}), allot::out_of_memory);
-#endif
     CHECK(root.used() == 0);
     CHECK(root.verify());
 }
 
 TEST_CASE("only what goes beyond a reservation climbs", "[accounts]") {
     account root{name{"root"}, limit{100}};
-    account query{root, name{"query"}, reservation{30}};
-    account leaf{query, name{"leaf"}, reservation{10}};
+    account query{root, name{"query"}}, leaf{query, name{"leaf"}};
+    const auto floor = query.reserve_floor_for(30, 0_ms), of_leaf = leaf.reserve_floor_for(10, 0_ms);
     CHECK(query.used() == 10);
     CHECK(leaf.try_charge(25));
     CHECK(query.used() == 25);
@@ -239,7 +234,8 @@ TEST_CASE("transfer climbs to the lowest common ancestor, and charges nothing tw
 
 TEST_CASE("a transfer out of a reservation is asked for above", "[accounts]") {
     account root{name{"root"}, limit{100}};
-    account sure{root, name{"sure"}, reservation{60}};
+    account sure{root, name{"sure"}};
+    const auto floor = sure.reserve_floor_for(60, 0_ms);
     account other{root, name{"other"}};
     REQUIRE(sure.try_charge(50));
     REQUIRE(other.try_charge(30));
@@ -257,9 +253,10 @@ TEST_CASE("a transfer out of a reservation is asked for above", "[accounts]") {
 
 TEST_CASE("reserve_for makes later charges sure, until it is released", "[accounts]") {
     account root{name{"root"}, limit{100}};
-    account leaf{root, name{"leaf"}, reservation{10}}, other{root, name{"other"}};
+    account leaf{root, name{"leaf"}}, other{root, name{"other"}};
+    const auto floor = leaf.reserve_floor_for(10, 0_ms);
     REQUIRE(leaf.try_charge(5));
-    allot::account_reservation sure = leaf.reserve_for(40, 0_ms); // beside the constructor's 10
+    allot::account_reservation sure = leaf.reserve_for(40, 0_ms); // beside the floor of 10
     CHECK(sure);
     CHECK(root.used() == 50);
     CHECK(leaf.used() == 5);
@@ -298,7 +295,8 @@ TEST_CASE("more is refunded than was charged, where room was called in", "[accou
 
 TEST_CASE("what is held and not confirmed is in no peak", "[accounts]") {
     account root{name{"root"}, limit{100}};
-    account query{root, name{"query"}, reservation{20}};
+    account query{root, name{"query"}};
+    const auto floor = query.reserve_floor_for(20, 0_ms);
     account leaf{query, name{"leaf"}};
     CHECK(leaf.try_hold(90));
     CHECK(root.used() == 90);

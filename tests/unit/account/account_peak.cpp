@@ -45,7 +45,8 @@ TEST_CASE("the tree at its peak is that of the fullest moment", "[accounts]") {
     account root{name{"root"}, limit{1000}};
     root.keep_peak(&at);
     {
-        account query{root, name{"query"}, limit{500}, allot::reservation{50}};
+        account query{root, name{"query"}, limit{500}};
+        const auto floor = query.reserve_floor_for(50, allot::time_span{0});
         account scan{query, name{"scan"}};
         CHECK(at.used() == 50);
         CHECK(scan.try_charge(300));
@@ -141,7 +142,8 @@ TEST_CASE("the peak of a tree that many threads charge is no sample", "[accounts
     for (unsigned round = 0; round != 20; ++round) {
         allot::account_peak at{room};
         account root{name{"root"}, limit{50'000}};
-        account low{root, name{"low"}, limit{20'000}, allot::reservation{500}}, high{root, name{"high"}};
+        account low{root, name{"low"}, limit{20'000}}, high{root, name{"high"}};
+        const auto floor = low.reserve_floor_for(500, allot::time_span{0});
         root.keep_peak(&at);
         {
             std::vector<std::jthread> all;

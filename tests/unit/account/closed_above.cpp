@@ -34,11 +34,12 @@ void close(account& a, how by) {
 
 struct query_tree {
     account root{name{"root"}, limit{64_MiB}};
-    account query{root, name{"query"}, no_report}, inner{query, name{"inner"}, allot::reservation{1_MiB}, no_report};
+    account query{root, name{"query"}, no_report}, inner{query, name{"inner"}, no_report};
     account plain{inner, name{"plain"}, no_report},
         stepping{inner, name{"stepping"}, allot::credit_step{1_MiB}, no_report},
         own{query, name{"own"}, allot::credit_step{1_MiB}, no_report};
     account beside{root, name{"beside"}, allot::credit_step{64}};
+    allot::account_reservation floor = inner.reserve_floor_for(1_MiB, 0_ms);
 
     template <class Visit> void each_below(Visit visit) {
         for (account* const a : {&inner, &plain, &stepping, &own}) visit(*a);

@@ -37,7 +37,8 @@ allot::item_stats some(const allot::account_item&) noexcept { return {4096, 8192
 TEST_CASE("close reports what was not refunded, and gives everything back", "[accounts][closing]") {
     account root{name{"root"}};
     reported leaks;
-    account query{root, name{"query 7"}, allot::reservation{100}, leaks.sink()};
+    account query{root, name{"query 7"}, leaks.sink()};
+    const auto floor = query.reserve_floor_for(100, 0_ms);
     account scan{query, name{"scan"}};
     allot::account_item item{"pool", "orders", &some};
     query.add(item);
@@ -309,10 +310,12 @@ TEST_CASE("who refunds to an account that was closed with it changes nothing", "
 
 TEST_CASE("a closed account's reservation does not come back", "[accounts][closing]") {
     account root{name{"root"}, limit{1000}};
-    account query{root, name{"query"}, allot::reservation{100}};
+    account query{root, name{"query"}};
+    auto floor = query.reserve_floor_for(100, 0_ms);
     allot::account_reservation more = query.reserve_for(10, 0_ms);
     query.close();
-    more.release();
+    CHECK(root.used() == 0);
+    more.release(), floor.release();
     CHECK_FALSE(query.reserve_for(10, 0_ms));
     CHECK(root.used() == 0);
     CHECK(root.verify());
@@ -356,15 +359,15 @@ TEST_CASE("what is counted keeps a closing account, though nothing is charged", 
         }
     };
     account root{name{"root"}};
-    for (const auto what : {allot::counted::buffers, allot::counted::buffer_reservations}) {
+    {
+        constexpr auto what = allot::counted::buffers;
         owner o;
         o.leaf = std::make_unique<account>(root, name{"leaf"});
         account& leaf = *o.leaf;
         leaf.count(what, 1);
         leaf.count(what, 1);
         REQUIRE(!leaf.close_when_drained(&owner::end, &o));
-        const auto f = leaf.stats();
-        CHECK(f.buffers + f.buffer_reservations == 2);
+        CHECK(leaf.stats().buffers == 2);
         leaf.count(what, 1); // one more while it closes
         leaf.count(what, -1);
         leaf.count(what, -1);
@@ -373,7 +376,7 @@ TEST_CASE("what is counted keeps a closing account, though nothing is charged", 
         CHECK(o.ended == 1);
         CHECK(o.leaf == nullptr);
     }
-    owner o; // both: the last of them
+    owner o; // what is counted, and what is charged: the last of them
     o.leaf = std::make_unique<account>(root, name{"leaf"});
     o.leaf->count(allot::counted::buffers, 1);
     REQUIRE(o.leaf->try_charge(10));
@@ -401,9 +404,8 @@ TEST_CASE("closing waits for what is counted, and reports what is left of it", "
 
     account late{root, name{"late"}, leaks.sink()};
     late.count(allot::counted::buffers, 1);
-    late.count(allot::counted::buffer_reservations, 1);
     CHECK_FALSE(late.close(20_ms));
-    CHECK(leaks.has("late closed with 0 bytes not refunded, 1 buffers, 1 buffer reservations"));
+    CHECK(leaks.has("late closed with 0 bytes not refunded, 1 buffers\n"));
 }
 
 TEST_CASE("an account that a transfer ends may be gone behind it, and is reported before", "[accounts][closing]") {
@@ -435,7 +437,8 @@ TEST_CASE("an account that a transfer ends may be gone behind it, and is reporte
 
 TEST_CASE("the tree as text and as JSON", "[accounts][reports]") {
     account root{name{"engine"}, limit{64_MiB}};
-    account query{root, name{"query \"7\""}, limit{32_MiB}, allot::reservation{8_MiB}};
+    account query{root, name{"query \"7\""}, limit{32_MiB}};
+    const auto floor = query.reserve_floor_for(8_MiB, 0_ms);
     account scan{query, name{"scan"}, allot::credit_step{1_MiB}}, join{query, name{"join"}};
     account other{root, name{"other"}};
     allot::account_item item{"pool", "orders", &some};

@@ -16,7 +16,6 @@ using allot::credit_step;
 using allot::grace;
 using allot::limit;
 using allot::name;
-using allot::reservation;
 
 TEST_CASE("steps: room is claimed 1, 4 and 8 at a time, and given back above the step", "[accounts]") {
     account root{name{"root"}};

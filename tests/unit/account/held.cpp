@@ -17,7 +17,6 @@ using allot::account;
 using allot::charge_outcome;
 using allot::limit;
 using allot::name;
-using allot::reservation;
 
 namespace {
 
@@ -29,19 +28,16 @@ void a_moment() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 TEST_CASE("a reservation is not refused for what is held and then not had", "[accounts][held]") {
     account root{name{"root"}, limit{100}};
     account leaf{root, name{"leaf"}}, later{root, name{"later"}};
-    SECTION("a child's") {
+    SECTION("a floor") {
         REQUIRE(leaf.try_hold(60));
         charge_outcome got = charge_outcome::misused;
-        std::thread other{[&] {
-            account child{root, name{"child"}, reservation{50}, std::nothrow};
-            got = child.refusal().outcome;
-        }};
+        std::thread other{[&] { got = later.reserve_floor_for(50, 0_ms).status().outcome; }};
         a_moment();
         leaf.cancel(60);
         other.join();
         CHECK(got == charge_outcome::fits);
     }
-    SECTION("one that is asked for later") {
+    SECTION("bytes to come") {
         REQUIRE(leaf.try_hold(60));
         charge_outcome got = charge_outcome::misused;
         std::thread other{[&] { got = later.reserve_for(50, 0_ms).status().outcome; }};
@@ -55,7 +51,7 @@ TEST_CASE("a reservation is not refused for what is held and then not had", "[ac
         REQUIRE(leaf.try_hold(60));
         std::thread other{[&] {
             CHECK_FALSE(later.reserve_for(50, 0_ms));
-            CHECK_FALSE(account(root, name{"child"}, reservation{50}, std::nothrow).is_open());
+            CHECK_FALSE(later.reserve_floor_for(50, 0_ms));
         }};
         a_moment();
         leaf.confirm(60);
@@ -152,8 +148,7 @@ TEST_CASE(
     CHECK(granted);
     more.refund(50);
     REQUIRE(other.try_charge(50));
-    sleeps([&] { granted = account(root, name{"child"}, reservation{50}, std::nothrow).is_open(); },
-           [&] { leaf.cancel(50); });
+    sleeps([&] { granted = bool(more.reserve_floor_for(50, 0_ms)); }, [&] { leaf.cancel(50); });
     CHECK(granted);
     REQUIRE(leaf.try_hold(50));
     bool held = true;

@@ -320,7 +320,8 @@ TEST_CASE("who charges or transfers inside a call does not wait for what its own
         }
     } listener;
     account root{name{"root"}, limit{100}};
-    account sure{root, name{"sure"}, allot::reservation{30}}, leaf{root, name{"leaf"}}, other{root, name{"other"}};
+    account sure{root, name{"sure"}}, leaf{root, name{"leaf"}}, other{root, name{"other"}};
+    const auto floor = sure.reserve_floor_for(30, allot::time_span{0});
     REQUIRE(sure.try_charge(30));
     REQUIRE(leaf.try_charge(1));
     listener.charges = &other, listener.from = &sure;

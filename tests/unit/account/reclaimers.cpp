@@ -157,8 +157,8 @@ TEST_CASE("a request inside a call is served from what is free, or refused", "[r
         CHECK(a.at.try_charge(5));
         CHECK_FALSE(a.at.try_charge(20));
         a.at.refund(5);
-        account child{query, name{"child"}, allot::reservation{50}, std::nothrow};
-        CHECK_FALSE(child.is_open());
+        account child{query, name{"child"}};
+        CHECK_FALSE(child.reserve_floor_for(50, 0_ms));
     };
     CHECK(leaf.try_charge(50));
     CHECK(taken(said) == "a");
@@ -177,8 +177,9 @@ TEST_CASE("reservations and transfers call reclaimers too; forced charges and pa
         CHECK(sure);
         CHECK(taken(said) == "a");
     }
-    const account child{query, name{"child"}, allot::reservation{700'000}, std::nothrow};
-    CHECK(child.is_open());
+    account child{query, name{"child"}};
+    const auto floor = child.reserve_floor_for(700'000, 0_ms);
+    CHECK(floor);
     CHECK(taken(said) == "a");
     holder b{part, "b", 1, 250'000, said};
     REQUIRE(taken(said).size() <= 3);

@@ -50,7 +50,8 @@ TEST_CASE("reservations of one account add up, and return by themselves", "[acco
 TEST_CASE("reservations begin above what is used or reserved, and end in any order", "[accounts][reservations]") {
     for (const bool first_ends_first : {true, false}) {
         account root{name{"root"}};
-        account leaf{root, name{"leaf"}, allot::reservation{100}};
+        account leaf{root, name{"leaf"}};
+        const account_reservation floor = leaf.reserve_floor_for(100, 0_ms);
         REQUIRE(leaf.try_charge(500));
         account_reservation one = leaf.reserve_for(50, 0_ms);
         CHECK(root.used() == 550);
@@ -67,7 +68,7 @@ TEST_CASE("reservations begin above what is used or reserved, and end in any ord
         last.release();
         CHECK(root.used() == 1000);
         leaf.refund(1000);
-        CHECK(root.used() == 100); // the constructor's
+        CHECK(root.used() == 100); // the floor
         CHECK(leaf.stats().reservation == 100);
         CHECK(root.verify());
     }
@@ -154,7 +155,8 @@ TEST_CASE("a reservation delays the end of a closing account, and outlasts that 
 
 TEST_CASE("reservations of many threads", "[accounts][reservations]") {
     account root{name{"root"}, limit{1000}};
-    account leaf{root, name{"leaf"}, allot::credit_step{16}, allot::reservation{30}};
+    account leaf{root, name{"leaf"}, allot::credit_step{16}};
+    const account_reservation floor = leaf.reserve_floor_for(30, 0_ms);
     std::vector<std::thread> threads;
     for (unsigned t = 0; t != 4; ++t)
         threads.emplace_back([&, t] {

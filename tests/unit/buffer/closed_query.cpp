@@ -54,8 +54,8 @@ TEST_CASE("a closed query does not grow by rows, blocks, buffers and credit belo
 TEST_CASE("buffers below a closed query keep their memory charged, by heirs below it alone", "[accounts][buffer]") {
     fixture f;
     buffer one = f.memory.allocate(f.a, 300), theirs = one.retain(f.b), outside = f.memory.allocate(f.away, 100);
-    allot::buffer_reservation later{f.memory, f.c};
-    REQUIRE(later.add(256));
+    auto later = f.c.reserve_for(256, 0_ms);
+    REQUIRE(later);
     CHECK_FALSE(f.query.close_when_drained([](account&, void*) noexcept {}));
 
     auto moved = one.transfer(f.c);
@@ -70,8 +70,9 @@ TEST_CASE("buffers below a closed query keep their memory charged, by heirs belo
     CHECK(f.a.used() == 0);
     CHECK(theirs.charged() == &f.b);
     CHECK(f.root.used() == 512 + 256 + 256);
-    CHECK_FALSE(later.add(256));
-    CHECK(later.allocate()); // it was charged before
+    CHECK_FALSE(f.memory.try_allocate(f.c, 256)); // reserved, and refused all the same
+    later.release();
+    CHECK(f.root.used() == 512 + 256);
     auto [out, how] = std::move(theirs).transfer(f.away);
     CHECK(how.fitted());
     CHECK(f.query.used() == 0);

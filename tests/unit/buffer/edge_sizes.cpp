@@ -28,14 +28,10 @@ void walk(buffer_memory memory, account& by) {
                     CHECK(texts->append("abc"));
         }
         {
-            allot::buffer_reservation r{memory, by};
-            const bool fits = static_cast<bool>(r.add(n));
-            CHECK((fits || n > 16_MiB));
-            const std::size_t more = r.add(100) ? 100 : 0;
-            CHECK((more != 0 || n > 16_MiB));
-            CHECK(r.bytes() == (fits ? n : 0) + more);
-            const std::size_t whole = r.allocate().size(); // a memory may need more than it was asked for
-            CHECK((whole == (fits ? n : 0) + more || n > 16_MiB));
+            const auto sure = by.reserve_for(n <= PTRDIFF_MAX ? memory.capacity_for(n) : n, 0_ms);
+            CHECK((sure || n > 16_MiB));
+            const std::size_t whole = memory.try_allocate(by, n).size(); // a memory may need more than it was asked for
+            CHECK((whole == n || n > 16_MiB));
         }
         CHECK(by.stats().own == before);
     }

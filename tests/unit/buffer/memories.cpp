@@ -123,7 +123,7 @@ TEST_CASE_METHOD(fixture, "a log keeps what happened to a block", "[buffer]") {
     CHECK(all == "retain 256/0; transfer 256/256; transfer 256/256; end 256/256; ");
 }
 
-// ---- reservations --------------------------------------------------------------------------------------------------
+// ---- refusals ------------------------------------------------------------------------------------------------------
 
 TEST_CASE_METHOD(fixture, "a refused buffer names the exhausted memory, or the account", "[buffer][refusal]") {
     struct full : allot::policies<allot::ledger::counter, allot::oom::null> {};

@@ -1,73 +1,73 @@
-// Reservations of buffers.
+// Bytes that are reserved for a buffer before it is allocated.
 #include <support/buffer_fixture.hpp>
 
-TEST_CASE_METHOD(fixture, "a reservation is charged as it grows, and is one buffer then", "[buffer][reservation]") {
+#include <allot/chunk_arena.hpp>
+#include <allot/ledger/pool.hpp>
+
+TEST_CASE_METHOD(fixture, "reserved bytes pay for one buffer of the sum, whatever others charge",
+                 "[buffer][reservation]") {
+    query.set_limit(10'000);
     telling_memory reported;
     buffer_memory telling{reported};
-    {
-        allot::buffer_reservation r{telling, a};
-        CHECK(a.stats().buffer_reservations == 1);
-        CHECK_FALSE(r.add(SIZE_MAX - 5)); // rounded up it would be nothing
-        CHECK(r.bytes() == 0);
-        CHECK(r.add(100));
-        CHECK(r.add(100));
-        CHECK(a.used() == 256); // of one block of 200
-        CHECK(r.add(100));
-        CHECK(a.used() == 512);
-        CHECK(r.bytes() == 300);
-        CHECK_FALSE(r.add(20'000));
-        CHECK_FALSE(r.add(SIZE_MAX - 5));
-        CHECK(r.charged() == 512);
-        CHECK(a.used() == 512);
-        buffer x = r.allocate();
-        CHECK(x.size() == 300);
-        CHECK(a.used() == 512);
-        CHECK(r.charged() == 0);
-        CHECK_FALSE(r.is_open());
-        r.close();
-        CHECK(a.used() == 512);
-        CHECK(a.stats().buffer_reservations == 0);
-    }
-    CHECK(a.used() == 0);
+    const std::size_t sum = 100 + 100 + 100;
+    auto sure = a.reserve_for(telling.capacity_for(sum), 0_ms);
+    REQUIRE(sure);
+    CHECK(query.used() == 512);
+    CHECK_FALSE(a.reserve_for(20'000, 0_ms));
+    const std::size_t rest = query.headroom();
+    REQUIRE(b.try_charge(rest)); // of the query; not what is reserved
+    CHECK_FALSE(b.try_charge(1));
+    buffer x = telling.allocate(a, sum);
+    CHECK(x.size() == sum);
+    CHECK(a.used() == 512);
+    CHECK(query.used() == query.limit());
+    sure.release();
+    CHECK(query.used() == query.limit());
+    CHECK_FALSE(telling.try_allocate(a, 1));
+    x.release();
+    CHECK(query.used() == rest);
     CHECK(reported.live == 0);
-    {
-        allot::buffer_reservation unused{telling, a}, nothing{telling, b};
-        CHECK(unused.add(1000));
-        CHECK_FALSE(nothing.allocate()); // of nothing
-        CHECK_FALSE(nothing.is_open());
-        unused.close();
-        CHECK(a.used() == 0);
-        unused.close();
-        allot::buffer_reservation dropped{telling, a};
-        CHECK(dropped.add(1000));
-    }
-    CHECK(a.used() == 0);
-    CHECK(a.stats().buffer_reservations == 0);
+    b.refund(rest);
 }
 
-TEST_CASE_METHOD(fixture, "a failing allocation leaves a reservation's balance right", "[buffer][reservation]") {
-    allot::buffer_reservation r{memory, a}; // this memory does not tell what it will take
-    CHECK(r.add(100));
-    CHECK(a.used() == 100);
+TEST_CASE_METHOD(fixture, "a failing allocation leaves what is reserved", "[buffer][reservation]") {
+    query.set_limit(10'000);
+    auto sure = a.reserve_for(100, 0_ms); // this memory does not tell what it will take
+    const std::size_t rest = query.headroom();
+    REQUIRE(b.try_charge(rest));
     pool.asked = 0, pool.fail_from = 0;
-    CHECK_FALSE(r.allocate());
-    CHECK(r.is_open());
-    CHECK(a.used() == 100);
+    CHECK_FALSE(memory.try_allocate(a, 100));
+    CHECK(query.used() == query.limit());
     pool.fail_from = ~0u;
-    a.set_limit(200);
     charge_status why;
-    CHECK_FALSE(r.allocate(&why)); // 256 bytes
-    CHECK(why.at == &a);
-    CHECK(a.used() == 100);
+    CHECK_FALSE(memory.try_allocate(a, 100, &why)); // 256 bytes
+    CHECK(why.at == &query);
     CHECK(pool.live == 0);
-    SECTION("it is closed then") {
-        r.close();
-        CHECK(a.used() == 0);
-    }
-    SECTION("it is tried again") {
-        a.set_limit(300);
-        buffer x = r.allocate();
+    CHECK(query.used() == query.limit());
+    b.refund(200);
+    {
+        const buffer x = memory.try_allocate(a, 100);
         CHECK(x);
         CHECK(a.used() == 256);
     }
+    sure.release();
+    b.refund(rest - 200);
+    CHECK(query.used() == 0);
+}
+
+TEST_CASE("bytes that are reserved above a pool and an account pay for pages and buffer", "[buffer][reservation]") {
+    struct lends : allot::policies<allot::ledger::pool, allot::oom::null> {};
+    account root{name{"root"}, limit{4_MiB}}, query{root, name{"query"}}, scan{query, name{"scan"}},
+        outside{root, name{"outside"}};
+    allot::chunk_arena<lends> pool{query, limit{4_MiB}, name{"pool"}, allot::page_bytes{64_KiB}};
+    const buffer_memory memory{pool};
+    auto sure = query.reserve_for(memory.capacity_for(1_MiB), 0_ms);
+    const std::size_t rest = root.headroom();
+    REQUIRE(outside.try_charge(rest));
+    const buffer b = memory.try_allocate(scan, 1_MiB);
+    CHECK(b);
+    sure.release();
+    CHECK(root.used() == root.limit());
+    CHECK(scan.used() == 1_MiB);
+    outside.refund(rest);
 }

@@ -93,24 +93,24 @@ TEST_CASE("a large block that grows is charged, and refunded as it shrinks", "[a
     CHECK(query.used() == 0);
 }
 
-TEST_CASE("a reservation over a chunk arena is charged what its buffer will take", "[accounts][chunks]") {
+TEST_CASE("reserved bytes pay for a buffer of a chunk arena, whatever others charge", "[accounts][chunks]") {
     struct plain : allot::policies<allot::fit::runs, allot::oom::null> {};
-    account query{name{"query"}, limit{200'000}};
+    account query{name{"query"}, limit{200'000}}, scan{query, name{"scan"}}, other{query, name{"other"}};
     allot::chunk_arena<plain> blocks{limit{4_MiB}, small, chunk};
     allot::buffer_memory memory{blocks};
-    allot::buffer_reservation r{memory, query};
-    CHECK(r.add(90'000));
-    CHECK(r.charged() == blocks.capacity_for(90'000));
-    CHECK_FALSE(r.add(std::size_t{1} << 60)); // no block ever is so large
-    REQUIRE(query.try_charge(query.headroom()));
-    const std::size_t rest = query.used() - r.charged();
-    allot::buffer b = r.allocate();
+    auto sure = scan.reserve_for(memory.capacity_for(90'000), 0_ms);
+    CHECK(sure.bytes() == blocks.capacity_for(90'000));
+    CHECK_FALSE(scan.reserve_for(memory.capacity_for(std::size_t{1} << 60), 0_ms)); // no block ever is so large
+    const std::size_t rest = query.headroom();
+    REQUIRE(other.try_charge(rest));
+    allot::buffer b = memory.allocate(scan, 90'000);
     CHECK(b.block_bytes() == blocks.capacity_for(90'000));
+    sure.release();
     CHECK(query.used() == rest + b.block_bytes());
-    CHECK_FALSE(memory.try_allocate(query, 70'000));
+    CHECK_FALSE(memory.try_allocate(scan, 70'000));
     CHECK(blocks.stats().live == b.block_bytes());
     b.release();
-    query.refund(rest);
+    other.refund(rest);
     CHECK(query.peak() == 200'000);
 }
 

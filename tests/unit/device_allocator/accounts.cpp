@@ -63,18 +63,14 @@ TEST_CASE("device allocator: what it holds of the device is charged to the accou
     CHECK(task.verify());
 }
 
-TEST_CASE("device allocator: its account takes a reservation and grace", "[accounts]") {
+TEST_CASE("device allocator: its account takes grace, and reserves a floor", "[accounts]") {
     allocator_machine m;
     account task{name{"task"}, allot::limit{8_MiB}};
     {
-        const allot::device_allocator<charged> gpu{m.api, task, allot::reservation{6_MiB}, allot::grace{2_MiB},
-                                                   unheard};
+        allot::device_allocator<charged> gpu{m.api, task, allot::grace{2_MiB}, unheard};
+        const auto floor = gpu.account().reserve_floor_for(6_MiB, allot::time_span{0});
         CHECK(task.used() == 6_MiB);
         CHECK(gpu.account().stats().grace == 2_MiB);
-#if ALLOT_EXCEPTIONS
-        using allocator = allot::device_allocator<charged>;
-        CHECK_THROWS_AS((allocator{m.api, task, allot::reservation{4_MiB}, unheard}), allot::out_of_memory);
-#endif
     }
     CHECK(task.used() == 0);
 }

@@ -104,7 +104,8 @@ TEST_CASE("a level below the one that is due is held back, one beside it is not"
     account engine{name{"engine"}, limit{10'000}};
     account query{engine, name{"query"}, limit{1000}}, other{engine, name{"other"}, limit{1000}};
     account hog{query, name{"hog"}}, big{query, name{"big"}}, small{query, name{"small"}};
-    account reserves{query, name{"reserves"}, allot::reservation{100}};
+    account reserves{query, name{"reserves"}};
+    const auto floor = reserves.reserve_floor_for(100, 0_ms);
     REQUIRE(hog.try_charge(400));
     {
         first_one due{big, 900};

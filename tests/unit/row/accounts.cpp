@@ -69,12 +69,12 @@ TEST_CASE("without an account a manager is a tree of its own", "[accounts][rows]
     rows.release(row);
 }
 
-TEST_CASE("a manager's account takes a reservation and grace", "[accounts][rows]") {
+TEST_CASE("a manager's account takes grace, and reserves a floor", "[accounts][rows]") {
     account query{name{"query"}, limit{1_MiB}};
     {
         allot::row_manager<quiet> rows{query,          name{"rows"},         small,
-                                       limit{128_KiB}, allot::grace{64_KiB}, allot::reservation{128_KiB},
-                                       nothing::sink()};
+                                       limit{128_KiB}, allot::grace{64_KiB}, nothing::sink()};
+        const auto floor = rows.account().reserve_floor_for(128_KiB, 0_ms);
         CHECK(query.used() == 128_KiB);
         CHECK(rows.account().stats().reservation == 128_KiB);
         CHECK(rows.account().stats().grace == 64_KiB);
@@ -93,22 +93,6 @@ TEST_CASE("a manager's account takes a reservation and grace", "[accounts][rows]
 }
 
 #if ALLOT_EXCEPTIONS
-TEST_CASE("a manager whose reservation is refused cannot be made", "[accounts][rows]") {
-    account query{name{"query"}, limit{1_MiB}};
-    std::string page;
-    try {
-        allot::row_manager<charged> rows{query, name{"rows"}, allot::reservation{2_MiB}};
-    } catch (const allot::out_of_memory& e) {
-        page = e.report();
-    }
-    CHECK(page.find("2 MiB for account rows refused: over the limit: account query uses 0 bytes of 1 MiB") !=
-          std::string::npos);
-    CHECK(page.find("no account holds bytes") != std::string::npos);
-    CHECK(query.used() == 0);
-    CHECK(query.stats().children == 0);
-    CHECK(query.verify());
-}
-
 TEST_CASE("the out-of-memory page names the top holders of the tree", "[accounts][rows]") {
     account engine{name{"engine"}, limit{1_MiB}};
     account other{engine, name{"other query"}};

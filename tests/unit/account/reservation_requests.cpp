@@ -1,0 +1,645 @@
+// Reservations that wait without a thread: who calls them, in which order, and what ends their wait.
+#include <support/catch.hpp>
+#include <support/rescue.hpp>
+
+#include <allot/account/account.hpp>
+#include <allot/account/account_peak.hpp>
+#include <allot/buffers.hpp>
+#include <allot/chunk_arena.hpp>
+#include <allot/core/units.hpp>
+#include <allot/ledger/tree.hpp>
+#include <allot/oom/arbiter.hpp>
+#include <allot/oom/task.hpp>
+#include <allot/row_manager.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <ctime>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using allot::account;
+using allot::account_reservation;
+using allot::charge_outcome;
+using allot::limit;
+using allot::name;
+using namespace allot::literals;
+
+namespace {
+
+using callback = std::function<void(account_reservation)>;
+using request = allot::reservation_request<callback>;
+
+// Keeps what it is called with.
+struct keeper {
+    account_reservation got;
+    charge_outcome outcome = charge_outcome::fits;
+    std::thread::id thread;
+    std::atomic<int> calls{0};
+    request later{[this](account_reservation r) {
+        thread = std::this_thread::get_id();
+        outcome = r.status().outcome;
+        got = std::move(r);
+        ++calls;
+    }};
+};
+bool queued(const account_reservation& r) { return !r && r.status().outcome == charge_outcome::queued; }
+const allot::leak_sink unheard{[](void*, std::string_view) noexcept {}, nullptr};
+
+} // namespace
+
+TEST_CASE("a reservation without a thread is granted at once, or by a refund on the refunding thread",
+          "[accounts][reservations][waiting]") {
+    account root{name{"root"}, limit{100}};
+    account first{root, name{"first"}}, sort{root, name{"sort"}};
+    keeper k;
+    {
+        const account_reservation now = sort.reserve_for(60, k.later);
+        CHECK(now);
+        CHECK(root.used() == 60);
+        CHECK_FALSE(k.later.is_queued());
+    }
+    CHECK(k.calls == 0);
+    REQUIRE(first.try_charge(90));
+    const account_reservation later = sort.reserve_for(60, k.later);
+    CHECK(queued(later));
+    CHECK(later.status().at == &root);
+    CHECK(later.status().used == 90);
+    CHECK(k.later.is_queued());
+    CHECK(root.stats().waiting == 1);
+    CHECK(sort.reserve_for(1, k.later).status().outcome == charge_outcome::misused);
+    std::thread refunds{[&] {
+        first.refund(20);
+        CHECK(k.calls == 0);
+        first.refund(30);
+        CHECK(k.calls == 1);
+        CHECK(k.thread == std::this_thread::get_id());
+    }};
+    refunds.join();
+    CHECK(k.got.bytes() == 60);
+    CHECK(root.used() == 100);
+    CHECK(sort.try_charge(60));
+    sort.refund(60);
+    k.got.release();
+    CHECK(queued(sort.reserve_floor_for(70, k.later)));
+    first.refund(40);
+    CHECK(k.calls == 2);
+    CHECK(sort.stats().reservation == 70);
+    k.got.release();
+    CHECK(root.used() == 0);
+    CHECK(root.stats().waiting == 0);
+    CHECK(root.verify());
+}
+
+TEST_CASE("reservations without a thread are called in the order of their begin", "[accounts][reservations][waiting]") {
+    account root{name{"root"}, limit{100}};
+    account first{root, name{"first"}}, sort{root, name{"sort"}};
+    REQUIRE(first.try_charge(100));
+    std::string order;
+    std::vector<account_reservation> kept;
+    const auto notes = [&](char c) {
+        return [&, c](account_reservation r) {
+            order += c;
+            kept.push_back(std::move(r));
+        };
+    };
+    request a{notes('a')}, b{notes('b')}, c{notes('c')};
+    CHECK(queued(sort.reserve_for(30, a)));
+    CHECK(queued(sort.reserve_for(20, b)));
+    CHECK(queued(sort.reserve_for(30, c)));
+    first.refund(20);
+    CHECK(order == "b"); // it fits, and the first one is not due
+    first.refund(80);
+    CHECK(order == "bac");
+    kept.clear();
+
+    // Each frees the memory of the next one: they are called one after the other, none inside another.
+    REQUIRE(first.try_charge(100));
+    std::deque<request> many;
+    int calls = 0, depth = 0, deepest = 0;
+    for (int i = 0; i != 500; ++i) {
+        many.emplace_back([&](account_reservation r) {
+            deepest = ++depth > deepest ? depth : deepest;
+            CHECK(r);
+            r.release();
+            ++calls;
+            --depth;
+        });
+        CHECK(queued(sort.reserve_for(100, many.back())));
+    }
+    first.refund(100);
+    CHECK(calls == 500);
+    CHECK(deepest == 1);
+    CHECK(root.used() == 0);
+}
+
+TEST_CASE("a raised limit, an end of a reservation, a transfer and a close grant queued reservations",
+          "[accounts][reservations][waiting]") {
+    account root{name{"root"}, limit{100}};
+    keeper k;
+    account sort{root, name{"sort"}, limit{50}};
+    {
+        account first{root, name{"first"}, unheard};
+        REQUIRE(first.try_charge(80));
+        CHECK(queued(sort.reserve_for(50, k.later)));
+        root.set_limit(130);
+        CHECK(k.calls == 1);
+        CHECK(queued(sort.reserve_for(1, k.later))); // at its own limit
+        k.got.release();
+        CHECK(k.calls == 2);
+        k.got.release();
+        root.set_limit(100);
+        auto beside = first.reserve_for(20, 0_ms);
+        CHECK(queued(sort.reserve_for(20, k.later)));
+        beside.release();
+        CHECK(k.calls == 3);
+        k.got.release();
+        CHECK(queued(sort.reserve_for(50, k.later)));
+    } // closes with 80 bytes
+    CHECK(k.calls == 4);
+    CHECK(k.got);
+    k.got.release();
+    account below{sort, name{"below"}}, other{root, name{"other"}};
+    REQUIRE(below.try_charge(50));
+    CHECK(queued(sort.reserve_for(50, k.later)));
+    CHECK(account::transfer(below, other, 50).fitted());
+    CHECK(k.calls == 5);
+    CHECK(root.used() == 100);
+    k.got.release();
+    other.refund(50);
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
+}
+
+TEST_CASE("a queued reservation that can never be granted is refused", "[accounts][reservations][waiting]") {
+    account root{name{"root"}, limit{100}}, outside{root, name{"outside"}};
+    keeper k;
+    account sort{root, name{"sort"}};
+    CHECK(sort.reserve_for(101, k.later).status().outcome == charge_outcome::over_limit);
+    CHECK(sort.reserve_for(SIZE_MAX, k.later).status().outcome == charge_outcome::over_limit);
+    CHECK(sort.reserve_for(PTRDIFF_MAX, k.later).status().outcome == charge_outcome::over_limit);
+    CHECK(sort.reserve_floor_for(SIZE_MAX, k.later).status().outcome == charge_outcome::over_limit);
+    REQUIRE(outside.try_charge(100));
+    CHECK(sort.reserve_for(0, k.later)); // nothing is always granted
+    CHECK(sort.reserve_floor_for(0, k.later));
+    CHECK(queued(sort.reserve_for(50, k.later)));
+    root.set_limit(49);
+    CHECK(k.calls == 1);
+    CHECK(k.outcome == charge_outcome::over_limit);
+    CHECK_FALSE(k.got);
+    root.set_limit(100);
+    outside.refund(100);
+    account wide{name{"wide"}}, in_wide{wide, name{"in wide"}}, beside{wide, name{"beside"}};
+    REQUIRE(beside.try_charge(1));
+    CHECK(queued(in_wide.reserve_for(PTRDIFF_MAX, k.later)));
+    beside.refund(1);
+    CHECK(k.calls == 2);
+    CHECK(k.got.bytes() == PTRDIFF_MAX);
+    k.got.release();
+    CHECK(wide.used() == 0);
+}
+
+TEST_CASE("an account that closes refuses its queued reservations before its end",
+          "[accounts][reservations][waiting]") {
+    const support::rescue ends{"a close with a queued reservation"};
+    account root{name{"root"}, limit{100}}, outside{root, name{"outside"}};
+    REQUIRE(outside.try_charge(100));
+    keeper k, second;
+    const auto queue_both = [&](account& at) {
+        CHECK(queued(at.reserve_for(50, k.later)));
+        CHECK(queued(at.reserve_for(50, second.later)));
+    };
+    const auto both_refused = [&](int times) {
+        CHECK(k.calls == times);
+        CHECK(second.calls == times);
+        CHECK(k.outcome == charge_outcome::closed);
+        CHECK_FALSE(second.later.is_queued());
+        CHECK(root.stats().waiting == 0);
+    };
+    {
+        account sort{root, name{"sort"}};
+        queue_both(sort);
+    }
+    both_refused(1);
+    {
+        account sort{root, name{"sort"}};
+        queue_both(sort);
+        CHECK(sort.close(0_ms));
+        both_refused(2);
+        CHECK(sort.reserve_for(1, k.later).status().outcome == charge_outcome::closed);
+    }
+    {
+        account sort{root, name{"sort"}};
+        queue_both(sort);
+        CHECK(sort.close_when_drained([](account&, void*) noexcept {}));
+        both_refused(3);
+    }
+    {
+        account query{root, name{"query"}, unheard};
+        account sort{query, name{"sort"}};
+        queue_both(sort);
+        query.close(); // above it
+        both_refused(4);
+    }
+    CHECK(queued(outside.reserve_for(50, k.later)));
+    CHECK(k.later.cancel());
+    outside.refund(100);
+    CHECK(k.calls == 4);
+    CHECK(root.verify());
+}
+
+TEST_CASE("a queued reservation that is cancelled or destroyed is never called", "[accounts][reservations][waiting]") {
+    account root{name{"root"}, limit{100}}, first{root, name{"first"}}, sort{root, name{"sort"}};
+    REQUIRE(first.try_charge(100));
+    keeper k;
+    CHECK_FALSE(k.later.cancel());
+    CHECK(queued(sort.reserve_for(50, k.later)));
+    CHECK(k.later.cancel());
+    CHECK_FALSE(k.later.cancel());
+    {
+        keeper gone;
+        CHECK(queued(sort.reserve_for(50, gone.later)));
+    }
+    CHECK(root.stats().waiting == 0);
+    CHECK(queued(sort.reserve_for(50, k.later)));
+    first.refund(100);
+    CHECK(k.calls == 1);
+    CHECK_FALSE(k.later.cancel());
+    k.got.release();
+    CHECK(root.used() == 0);
+}
+
+TEST_CASE("a callback may reserve again, end its own request and others, and close accounts",
+          "[accounts][reservations][waiting]") {
+    const support::rescue ends{"a callback that does what it may"};
+    account root{name{"root"}, limit{100}}, first{root, name{"first"}}, sort{root, name{"sort"}};
+    REQUIRE(first.try_charge(100));
+    SECTION("reserve again") {
+        std::vector<account_reservation> all;
+        std::optional<request> again;
+        again.emplace([&](account_reservation r) {
+            all.push_back(std::move(r));
+            while (all.size() != 10) {
+                account_reservation more = sort.reserve_for(10, *again);
+                if (!more) return CHECK(queued(more)), void();
+                all.push_back(std::move(more));
+            }
+        });
+        CHECK(queued(sort.reserve_for(10, *again)));
+        first.refund(25); // two at once
+        CHECK(all.size() == 2);
+        first.refund(75);
+        CHECK(all.size() == 10);
+        CHECK(root.used() == 100);
+    }
+    SECTION("end requests") {
+        auto other = std::make_unique<keeper>();
+        std::unique_ptr<request> mine;
+        int calls = 0;
+        mine = std::make_unique<request>([&](account_reservation r) {
+            ++calls;
+            CHECK(r);
+            CHECK_FALSE(mine->cancel());
+            CHECK(other->later.cancel());
+            other.reset();
+            account_reservation waits = sort.reserve_for(100, *mine);
+            CHECK(queued(waits));
+            auto* const at = &mine;
+            at->reset(); // what it has captured is gone
+        });
+        CHECK(queued(sort.reserve_for(50, *mine)));
+        CHECK(queued(sort.reserve_for(60, other->later)));
+        first.refund(100);
+        CHECK(calls == 1);
+        CHECK_FALSE(mine);
+        CHECK(root.stats().waiting == 0);
+    }
+    SECTION("close its account, which refuses others") {
+        keeper others;
+        account* const at = new account{root, name{"closes"}};
+        request closes{[&](account_reservation r) {
+            r.release();
+            CHECK(others.calls == 0);
+            at->close();
+            CHECK(others.calls == 1);
+            CHECK(others.outcome == charge_outcome::closed);
+        }};
+        CHECK(queued(at->reserve_for(50, closes)));
+        CHECK(queued(at->reserve_for(100, others.later)));
+        first.refund(100);
+        CHECK(others.calls == 1);
+        delete at;
+    }
+    SECTION("charge, and be heard") {
+        struct heard : allot::account_listener {
+            std::size_t bytes = 0;
+            void after(const account&, std::size_t n, const allot::charge_status&) noexcept override { bytes += n; }
+        } listener;
+        sort.add(listener);
+        request charges{[&](account_reservation r) {
+            CHECK(r);
+            CHECK(sort.try_charge(50));
+            CHECK_FALSE(sort.charge_for(100, allot::forever)); // does not wait
+            sort.refund(50);
+        }};
+        CHECK(queued(sort.reserve_for(50, charges)));
+        first.refund(100);
+        CHECK(listener.bytes == 50);
+        sort.remove(listener);
+    }
+}
+
+TEST_CASE("a request that is destroyed waits for its call on another thread", "[accounts][reservations][waiting]") {
+    account root{name{"root"}, limit{100}}, first{root, name{"first"}}, sort{root, name{"sort"}};
+    REQUIRE(first.try_charge(100));
+    std::atomic<int> stage{0};
+    std::optional<request> slow;
+    slow.emplace([&](account_reservation) {
+        stage = 1;
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        stage = 2;
+    });
+    CHECK(queued(sort.reserve_for(50, *slow)));
+    std::thread refunds{[&] { first.refund(100); }};
+    while (stage == 0) std::this_thread::yield();
+    CHECK_FALSE(slow->cancel());
+    slow.reset();
+    CHECK(stage == 2);
+    refunds.join();
+}
+
+TEST_CASE("refunds into credit and credit of others serve queued reservations", "[accounts][reservations][waiting]") {
+    account root{name{"root"}, limit{1000}}, query{root, name{"query"}};
+    account leaf{query, name{"leaf"}, allot::credit_step{100}}, sort{root, name{"sort"}};
+    REQUIRE(leaf.try_charge(950));
+    keeper k;
+    CHECK(queued(sort.reserve_for(1000, k.later)));
+    leaf.refund(500);
+    REQUIRE(leaf.try_charge(10)); // takes no credit meanwhile
+    CHECK(root.used() == 460);
+    for (int i = 0; i != 46; ++i) leaf.refund(10);
+    CHECK(k.calls == 1);
+    k.got.release();
+    REQUIRE(leaf.try_charge(10)); // has credit again
+    CHECK(root.used() > 10);
+    leaf.refund(10);
+    CHECK(sort.reserve_for(1000, k.later));
+    CHECK(k.calls == 1);
+}
+
+TEST_CASE("a refund that finds the lock taken grants a queued reservation", "[accounts][reservations][waiting]") {
+    account root{name{"root"}, limit{100}}, first{root, name{"first"}}, sort{root, name{"sort"}};
+    REQUIRE(first.try_charge(100));
+    keeper k;
+    CHECK(queued(sort.reserve_for(100, k.later)));
+    auto& lock = root.node().tree().lock;
+    lock.lock();
+    std::atomic<bool> refunding{false};
+    std::thread refunds{[&] {
+        refunding = true;
+        first.refund(100);
+    }};
+    while (!refunding) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    lock.unlock();
+    refunds.join();
+    CHECK(k.calls == 1);
+    k.got.release();
+}
+
+TEST_CASE("the copy of a peak is that of a granted reservation", "[accounts][reservations][waiting]") {
+    allot::account_line lines[8];
+    allot::account_peak at{lines};
+    account root{name{"root"}, limit{100}}, first{root, name{"first"}}, sort{root, name{"sort"}};
+    root.keep_peak(&at);
+    REQUIRE(first.try_charge(60));
+    request brief{[](account_reservation r) { r.release(); }};
+    CHECK(queued(sort.reserve_for(90, brief)));
+    first.refund(60);
+    CHECK(at.used() == 90);
+    root.keep_peak(nullptr);
+}
+
+TEST_CASE("a queued reservation is no blocked thread of an arbiter", "[accounts][reservations][waiting][oom]") {
+#if ALLOT_EXCEPTIONS
+    const support::rescue ends{"a task beside a queued reservation"};
+    allot::oom::arbiter tasks;
+    account root{name{"root"}, limit{100}, tasks}, mine{root, name{"mine"}}, sort{root, name{"sort"}};
+    keeper k;
+    {
+        allot::oom::task query{tasks, "query", 0, &mine};
+        allot::oom::task_thread here{query};
+        REQUIRE(mine.charge(60));
+        CHECK(queued(sort.reserve_for(60, k.later)));
+        CHECK_THROWS_AS(mine.charge(60), allot::memory_error); // decided as without it
+        CHECK(k.later.is_queued());
+        mine.refund(60);
+    }
+    CHECK(k.calls == 1);
+    k.got.release();
+    CHECK(root.used() == 0);
+#endif
+}
+
+TEST_CASE("pages, blocks and buffers that return to an account grant queued reservations with no lock held",
+          "[accounts][reservations][waiting]") {
+    struct pages : allot::policies<allot::ledger::tree, allot::oom::null> {};
+    account root{name{"root"}, limit{8_MiB}}, sort{root, name{"sort"}}, scan{root, name{"scan"}};
+    allot::row_manager<pages> rows{root, allot::page_bytes{64_KiB}};
+    allot::chunk_arena<pages> blocks{root, limit{8_MiB}, allot::page_bytes{64_KiB}};
+    allot::heap_memory heap;
+    allot::buffer_memory memory{heap};
+    int calls = 0;
+    request later{[&](account_reservation r) {
+        CHECK(r);
+        r.release();
+        ++calls;
+        const allot::buffer b = memory.try_allocate(scan, 1000); // may request memory
+        CHECK(b);
+        if (void* const row = rows.try_allocate(100)) rows.release(row);
+    }};
+    const auto queue = [&] { CHECK(queued(sort.reserve_for(8_MiB, later))); };
+    const auto granted = [&](int by_now) {
+        CHECK(calls == by_now);
+        later.cancel();
+        rows.trim(), blocks.trim();
+        CHECK(root.used() == 0);
+    };
+    {
+        void* const row = rows.try_allocate(1_MiB);
+        queue();
+        rows.release(row);
+        CHECK(calls == 0); // its pages stay charged
+        rows.trim();
+        granted(1);
+    }
+    {
+        const allot::block b = blocks.try_allocate(1_MiB);
+        queue();
+        blocks.deallocate(b.address);
+        blocks.trim();
+        granted(2);
+    }
+    {
+        allot::buffer b = memory.allocate(scan, 1_MiB);
+        queue();
+        b.release();
+        granted(3);
+    }
+    {
+        account outer{name{"outer"}, limit{2_MiB}}, other{outer, name{"other"}},
+            inner{outer, name{"inner"}, limit{1_MiB}}, from{inner, name{"from"}}, waits{inner, name{"waits"}};
+        allot::buffer b = memory.allocate(from, 512_KiB);
+        CHECK(queued(waits.reserve_for(1_MiB, later)));
+        auto [theirs, how] = std::move(b).transfer(other); // out of `inner`
+        CHECK(how.fitted());
+        CHECK(calls == 4);
+    }
+    {
+        std::optional<allot::row_manager<pages>> ends{std::in_place, root, allot::page_bytes{64_KiB}};
+        void* const row = ends->try_allocate(1_MiB);
+        queue();
+        ends->release(row);
+        ends.reset();
+        granted(5);
+    }
+}
+
+TEST_CASE("a queued reservation moves to a higher level that refuses it", "[accounts][reservations][waiting]") {
+    account root{name{"root"}, limit{100}}, query{root, name{"query"}, limit{80}}, outside{root, name{"outside"}};
+    account first{query, name{"first"}}, sort{query, name{"sort"}};
+    REQUIRE(first.try_charge(80));
+    keeper k;
+    CHECK(queued(sort.reserve_for(60, k.later)));
+    REQUIRE(outside.try_charge(20));
+    first.refund(30); // the query has room for 30
+    REQUIRE(outside.try_charge(30));
+    first.refund(50); // for 80; the root for 50
+    CHECK(k.calls == 0);
+    outside.refund(10);
+    CHECK(k.calls == 1);
+    k.got.release();
+    outside.refund(40);
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
+}
+
+TEST_CASE("one that is due holds back other reservations only, and waits behind what is not patient",
+          "[accounts][reservations][waiting]") {
+    account root{name{"root"}, limit{100}}, first{root, name{"first"}}, sort{root, name{"sort"}},
+        more{root, name{"more"}};
+    REQUIRE(first.try_charge(90));
+    keeper k, behind;
+    CHECK(queued(sort.reserve_for(50, k.later)));
+    for (int i = 0; i != 16; ++i) CHECK(more.reserve_for(1, 0_ms));
+    CHECK(more.reserve_for(1, 0_ms).status().outcome == charge_outcome::held_back);
+    CHECK(queued(more.reserve_for(1, behind.later)));
+    CHECK(more.try_charge(1));
+    CHECK(more.charge_for(1, 1_ms));
+    more.refund(2);
+    CHECK(behind.calls == 0);
+    CHECK(k.later.cancel());
+    CHECK(behind.calls == 1); // nothing holds it back
+    behind.got.release();
+    first.refund(90);
+    CHECK(root.used() == 0);
+
+    // One that is not patient is served first.
+    const support::rescue ends{"a charge beside a queued reservation"};
+    REQUIRE(first.try_charge(100));
+    CHECK(queued(sort.reserve_for(60, k.later)));
+    std::thread waits{[&] { CHECK(more.charge_for(60, allot::forever)); }};
+    while (root.stats().waiting != 2) std::this_thread::yield();
+    first.refund(60);
+    waits.join();
+    CHECK(k.calls == 0);
+    more.refund(60);
+    CHECK(k.calls == 1);
+    k.got.release();
+    first.refund(40);
+    CHECK(root.used() == 0);
+}
+
+TEST_CASE("a cancel races a grant: exactly one of them happens", "[accounts][reservations][waiting]") {
+    const support::rescue ends{"cancel and grant"};
+    account root{name{"root"}, limit{100}}, first{root, name{"first"}}, sort{root, name{"sort"}};
+    int cancelled = 0;
+    for (int i = 0; i != 300; ++i) {
+        REQUIRE(first.try_charge(100));
+        std::atomic<int> calls{0};
+        std::atomic<bool> go{false};
+        request later{[&](account_reservation r) { calls += bool(r); }};
+        REQUIRE(queued(sort.reserve_for(50, later)));
+        std::thread refunds{[&] {
+            while (!go) {
+            }
+            first.refund(100);
+        }};
+        go = true;
+        const bool never = later.cancel();
+        refunds.join();
+        CHECK(calls == (never ? 0 : 1));
+        cancelled += never;
+    }
+    CHECK(cancelled <= 300);
+    CHECK(root.used() == 0);
+}
+
+TEST_CASE("queued reservations of many threads are all granted, and none is lost",
+          "[accounts][reservations][waiting]") {
+    const support::rescue ends{"queued reservations of many threads"};
+    account root{name{"root"}, limit{100}};
+    std::atomic<int> granted{0};
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t != 4; ++t)
+        threads.emplace_back([&] {
+            account mine{root, name{"mine"}, allot::credit_step{8}};
+            std::atomic<bool> called{false};
+            request later{[&](account_reservation r) {
+                CHECK(r);
+                r.release();
+                called = true;
+            }};
+            for (int i = 0; i != 300; ++i) {
+                const std::size_t bytes = mine.try_charge(30) ? 30 : 0;
+                called = false;
+                if (queued(mine.reserve_for(60, later))) {
+                    if (bytes != 0) mine.refund(bytes);
+                    while (!called) std::this_thread::yield();
+                } else if (bytes != 0) {
+                    mine.refund(bytes);
+                }
+                ++granted;
+            }
+        });
+    for (auto& t : threads) t.join();
+    CHECK(granted == 4 * 300);
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
+}
+
+TEST_CASE("a reservation that waits beside another one sleeps", "[accounts][reservations][waiting]") {
+    for (const std::size_t grace : {std::size_t{0}, std::size_t{1000}}) {
+        account root{name{"root"}, limit{200}, allot::grace{grace}}, sort{root, name{"sort"}},
+            other{root, name{"other"}};
+        const account_reservation before = sort.reserve_for(100, 0_ms);
+        REQUIRE(other.try_charge(100));
+        double ms = 0;
+        std::thread waits{[&] {
+            CHECK_FALSE(sort.reserve_for(50, 100_ms));
+            timespec t{};
+            ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+            ms = static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) * 1e-6;
+        }};
+        waits.join();
+        CHECK(ms < 10);
+        other.refund(100);
+    }
+}
