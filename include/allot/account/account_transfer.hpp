@@ -111,15 +111,18 @@ ALLOT_NOINLINE inline charge_status lend(account_node& from, account_node& to, s
     if (s.charged()) s = once();
     return ALLOT_LIKELY(s.charged()) ? s : charge_refused(to, bytes, s, most, once);
 }
-// Whether the levels that only `to` is below have room. Changes nothing.
-inline charge_status try_levels_below(account_node& from, account_node& to, std::size_t bytes) noexcept {
+// Whether the levels that only `to` is below have room, and no due request goes first. Changes nothing.
+inline charge_status may_lend(account_node& from, account_node& to, std::size_t bytes,
+                              const charge_wait& most) noexcept {
     const locked_tree scope(to);
     charge_request request{scope.tree, charge_mode::checked};
     const tree_node* const top = &from.common_ancestor(to);
     const std::size_t unused = to.credit().unused(), more = bytes > unused ? bytes - unused : 0;
     for (;;) {
         tree_node::limit_check found = tree_node::check_levels(&to, more, top);
-        if (!request.retry(found, top)) return account_node::status_of(found, bytes);
+        if (request.retry(found, top)) continue;
+        const waiter* const due = found.charged() && scope.tree.has_waiters() ? due_ahead(to, bytes, most) : nullptr;
+        return due != nullptr ? status_behind(*due, bytes) : account_node::status_of(found, bytes);
     }
 }
 // Requires: `from` is charged for the bytes, and is of the same tree.

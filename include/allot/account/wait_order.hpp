@@ -204,19 +204,27 @@ inline void note_passed(const account_node& by, std::size_t bytes, const waiter*
         bytes = passed_on(*n, bytes);
     }
 }
-// The due waiter behind which a request that fits goes; null: none, since it may not wait, or passes: then it is
-// granted next. Requires the lock.
-inline const waiter* goes_behind(const account_node& by, std::size_t bytes, const charge_wait& most) noexcept {
+inline judged_thread* judge_of_wait(const account_node& by, const charge_wait& most) noexcept {
+    return most.judged || most.wait != nullptr ? judged_thread_of(by) : nullptr;
+}
+inline bool may_wait(const account_node& by, const charge_wait& most) noexcept {
+    return (most.wait != nullptr || judge_of_wait(by, most) != nullptr) && !user_call::is_inside_any();
+}
+// The due waiter behind which a request that fits goes; null: none, since it may not wait, or passes. Requires the
+// lock.
+inline const waiter* due_ahead(const account_node& by, std::size_t bytes, const charge_wait& most) noexcept {
     const waiter* const own = of_this_thread.trying;
-    const judged_thread* const mine = most.judged || most.wait != nullptr ? judged_thread_of(by) : nullptr;
-    const bool waits = (mine != nullptr || most.wait != nullptr) && !user_call::is_inside_any();
-    const waiter* const due =
-        waits && (own == nullptr || !own->passes) ? due_before(&by, bytes, most.is_patient(), own) : nullptr;
-    if (due != nullptr && (mine == nullptr || mine->look() != verdict::roll_back)) {
-        const account_node* const holds = memory_of_task(mine, by);
-        if (holds == nullptr || !waits_for_those_behind(*due, by.tree().waits, holds)) return due;
-    }
-    return note_passed(by, bytes, own, waits, most.is_patient()), nullptr;
+    if ((own != nullptr && own->passes) || !may_wait(by, most)) return nullptr;
+    const waiter* const due = due_before(&by, bytes, most.is_patient(), own);
+    judged_thread* const mine = judge_of_wait(by, most);
+    if (due == nullptr || (mine != nullptr && mine->look() == verdict::roll_back)) return nullptr;
+    const account_node* const holds = memory_of_task(mine, by);
+    return holds == nullptr || !waits_for_those_behind(*due, by.tree().waits, holds) ? due : nullptr;
+}
+// The same of a request that is granted next, if there is none.
+inline const waiter* goes_behind(const account_node& by, std::size_t bytes, const charge_wait& most) noexcept {
+    if (const waiter* const due = due_ahead(by, bytes, most)) return due;
+    return note_passed(by, bytes, of_this_thread.trying, may_wait(by, most), most.is_patient()), nullptr;
 }
 
 // The same for a waiter without a thread.

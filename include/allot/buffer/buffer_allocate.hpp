@@ -61,13 +61,15 @@ ALLOT_COLD inline void undo_take(const block_source& from, memory_block m, const
     from.give(m);
 }
 // Asks the account whether it may be charged a block of that size. Called before a large block is taken, so that a
-// request beyond its limits takes no memory from others. Calls listeners and reclaimers, which may free memory.
-inline charge_status try_limits(const block_source& from, account* lender, account& by, std::size_t bytes) noexcept {
+// request beyond its limits takes no memory from others; and before a pool takes pages for one that goes behind a due
+// one. Calls listeners and reclaimers, which may free memory.
+inline charge_status try_limits(const block_source& from, account* lender, account& by, std::size_t bytes,
+                                const charge_wait& most) noexcept {
     const std::size_t least = bytes <= static_cast<std::size_t>(PTRDIFF_MAX) ? from.capacity_for(bytes) : bytes;
     if (lender != nullptr) {
-        const auto once = [&] { return try_levels_below(lender->node(), by.node(), least); };
+        const auto once = [&] { return may_lend(lender->node(), by.node(), least, most); };
         const charge_status s = once();
-        return s.charged() ? s : charge_refused(by.node(), least, s, never_waits, once);
+        return s.charged() ? s : charge_refused(by.node(), least, s, most, once);
     }
     if (by.fits(least)) return {};
     memory_request asked{least};
@@ -87,9 +89,11 @@ ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account* lender,
     };
     report_status({});
     if (bytes == 0) return {};
-    if (bytes >= large &&
-        !by.has_credit(bytes < SIZE_MAX / 2 ? 2 * bytes : SIZE_MAX)) // a block is rarely more than twice the request
-        if (const charge_status s = try_limits(from, lender, by, bytes); !s) return report_status(s), raw_view{};
+    const auto has_credit = [&] { // a block is rarely more than twice the request
+        return by.has_credit(bytes < SIZE_MAX / 2 ? 2 * bytes : SIZE_MAX);
+    };
+    if ((bytes >= large && !has_credit()) || (lender != nullptr && by.node().tree().has_waiters()))
+        if (const charge_status s = try_limits(from, lender, by, bytes, most); !s) return report_status(s), raw_view{};
     memory_block m = from.take_cached(bytes);
     if (ALLOT_UNLIKELY(m.address == nullptr)) {
         charge_status none;

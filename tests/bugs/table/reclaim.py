@@ -61,7 +61,7 @@ BUGS = {
         law=4),
     "due_one_waits_for_a_task_behind_it": bug(
         "unit/reclaim/fairness.cpp",
-        "if (holds == nullptr || !waits_for_those_behind(*due, by.tree().waits, holds)) return due;",
+        "return holds == nullptr || !waits_for_those_behind(*due, by.tree().waits, holds) ? due : nullptr;",
         "return due;",
         law=4),
     "held_back_one_does_not_pass": bug(
