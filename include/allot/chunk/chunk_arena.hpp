@@ -62,7 +62,7 @@ template <class Set> class chunk_arena {
     /// writes the report and aborts).
     template <class... Values>
     explicit chunk_arena(Values&&... values)
-        : name_(value_or<allot::name>({""}, values...).text),
+        : name_(value_or<allot::name>(allot::name{""}, values...).text),
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...),
           arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, policies::charges ? &payer_ : nullptr,
                  values...),

@@ -54,7 +54,7 @@ template <class Set = policies<>> class arena : detail::range_source_of<Set>, pu
     template <class... Values>
     explicit arena(Values&&... values)
         : arena(opening{checked_request(values...), value_or<allot::limit>({SIZE_MAX}, values...).bytes,
-                        value_or<allot::name>({"arena"}, values...).text},
+                        value_or<allot::name>(allot::name{"arena"}, values...).text},
                 values...) {}
     ~arena() { detail::arenas.leave(*this); }
 

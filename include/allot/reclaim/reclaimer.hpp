@@ -20,6 +20,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/units.hpp>
 #include <allot/reclaim/shortage.hpp>
 #include <allot/sync/called_list.hpp>
 
@@ -46,7 +47,8 @@ class reclaimer {
     static constexpr std::uint32_t any = UINT32_MAX;
 
     /// Lower costs are called first; the same cost in turn. Requires: the name outlives the reclaimer.
-    explicit reclaimer(const char* name, std::uint32_t cost = 1) noexcept : name_(name), cost_(cost) {}
+    explicit reclaimer(const char* name, std::uint32_t cost = 1) noexcept
+        : name_(allot::name{name}.text), cost_(cost) {}
     reclaimer(const reclaimer&) = delete;
     reclaimer& operator=(const reclaimer&) = delete;
 
