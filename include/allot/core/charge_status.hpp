@@ -62,11 +62,12 @@ constexpr std::string_view text_of(charge_outcome outcome) noexcept {
 
 /// What refused a request.
 enum class refuser : std::uint8_t {
-    none,    // nothing did, or it has no numbers: a misuse, a memory source of the user, the host's heap
+    none,    // nothing did, or it has no numbers: a misuse, the host's heap, which has no memory for a record
     account, // an account, at its limit or its grace
     limit,   // the limit of a row manager, chunk arena or device allocator itself
     arena,   // an arena: its limit, its address space, or the system behind it
     device,  // the device behind a device allocator
+    system,  // a source of buffers that does not say why it has no block: the process' heap, a source of the user
 };
 
 /// The result of a request; true if the bytes are charged now. All is 0, null or "" where it fits.
@@ -88,8 +89,8 @@ struct charge_status {
 
 /// Writes "over the limit: account query 7 uses 95 MiB of 100 MiB", or "closed: account query 7".
 constexpr void write(text_writer& out, const charge_status& s) noexcept {
-    constexpr std::string_view kinds[] = {"", "account ", "", "arena ", "the device of "};
-    constexpr std::string_view nameless[] = {"", "an account", "it", "its arena", "its device"};
+    constexpr std::string_view kinds[] = {"", "account ", "", "arena ", "the device of ", ""};
+    constexpr std::string_view nameless[] = {"", "an account", "it", "its arena", "its device", "the system"};
     out.put(text_of(s.outcome));
     if (s.by == refuser::none) {
         if (*s.name != 0) out.put(": ").put(s.name);
@@ -99,7 +100,7 @@ constexpr void write(text_writer& out, const charge_status& s) noexcept {
     out.put(": ");
     if (*s.name == 0) out.put(nameless[kind]);
     else out.put(kinds[kind]).brief(s.name);
-    if (s.outcome == charge_outcome::closed) return;
+    if (s.outcome == charge_outcome::closed || s.by == refuser::system) return;
     out.put(" uses ").bytes(s.used);
     if (s.by == refuser::account && s.outcome == charge_outcome::over_limit && s.limit >= PTRDIFF_MAX)
         out.put(" of 2^63 - 1 bytes, which no sum may exceed");
