@@ -111,7 +111,8 @@ class account {
         return detail::charge_or_wait(node_, bytes, {.wait = &wait});
     }
     /// Charges the bytes even beyond limits.
-    /// Returns: fitted() is false if a limit is exceeded. Refused only by a closed account, or if a sum overflows.
+    /// Returns: fitted() is false if a limit is exceeded. Refused only by a closed account, or if a sum exceeds
+    /// 2^63 - 1 bytes.
     charge_status force_charge(std::size_t bytes) noexcept {
         if (ALLOT_LIKELY(node_.credit().take(bytes))) return {};
         return detail::charge_slow(node_, bytes, mode::forced);
