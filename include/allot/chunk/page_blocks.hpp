@@ -87,7 +87,7 @@ template <class Pages> class page_blocks {
     ALLOT_COLD std::byte* refuse(std::size_t pages, memory_request& asked) const noexcept {
         const std::size_t span = arena().page_count() << shift();
         return asked.refuse(
-            {charge_outcome::no_address_space, refuser::arena, nullptr, pages << shift(), 0, span, arena().name()});
+            {charge_outcome::no_address_space, {}, refuser::arena, nullptr, pages << shift(), 0, span, arena().name()});
     }
     // Gives the pages of one kept block back to the arena. Returns their number; 0: there is none.
     std::size_t drop_kept() noexcept {

@@ -61,7 +61,7 @@ constexpr std::string_view text_of(charge_outcome outcome) noexcept {
 }
 
 /// What refused a request.
-enum class refuser : std::uint8_t {
+enum class refuser : std::uint16_t { // so that a status begins with one word of 4 bytes
     none,    // nothing did, or it has no numbers: a misuse, the host's heap, which has no memory for a record
     account, // an account, at its limit or its grace
     limit,   // the limit of a row manager, chunk arena or device allocator itself
@@ -74,6 +74,7 @@ enum class refuser : std::uint8_t {
 /// `used` and `limit` are those of what refused, before the request.
 struct charge_status {
     charge_outcome outcome = charge_outcome::fits;
+    charge_outcome refused = charge_outcome::fits; // of a verdict: the refusal that it ended
     refuser by = refuser::none;
     const account* at = nullptr; // the account that refused, or whose limit is exceeded; dangles once that account ends
     std::size_t requested = 0;   // bytes requested of what refused: of an arena or its limit whole pages
@@ -86,6 +87,18 @@ struct charge_status {
     constexpr bool fitted() const noexcept { return outcome == charge_outcome::fits; }
     constexpr explicit operator bool() const noexcept { return charged(); }
 };
+
+/// The same status with this verdict; the refusal that it ends is kept.
+constexpr charge_status with_verdict(charge_status s, charge_outcome verdict) noexcept {
+    if (!is_verdict(s.outcome)) s.refused = s.outcome;
+    return s.outcome = verdict, s;
+}
+/// The refusal that a verdict ended, and that could not be granted; another status as it is.
+constexpr charge_status refusal_of(charge_status s) noexcept {
+    if (!is_verdict(s.outcome)) return s;
+    s.outcome = is_charged(s.refused) ? charge_outcome::over_limit : s.refused; // of one that a program made
+    return s.refused = charge_outcome::fits, s;
+}
 
 /// Writes "over the limit: account query 7 uses 95 MiB of 100 MiB", or "closed: account query 7".
 constexpr void write(text_writer& out, const charge_status& s) noexcept {

@@ -71,7 +71,7 @@ class page_limit {
         const std::size_t most = why == charge_outcome::over_limit ? most_ : pages_;
         const std::size_t bytes = pages > SIZE_MAX >> shift_ ? SIZE_MAX : pages << shift_;
         const std::size_t used = why == charge_outcome::over_limit ? max(taken(), committed()) : taken();
-        asked.refuse({why, refuser::arena, nullptr, bytes, used << shift_, most << shift_, name_});
+        asked.refuse({why, {}, refuser::arena, nullptr, bytes, used << shift_, most << shift_, name_});
     }
 
     // In pages.
