@@ -251,7 +251,8 @@ class account {
         return node_.tree().observers.remove(node_.tree().lock, listener, node_);
     }
 
-    /// Calls the reclaimer for requests that this account or one above refuses, until it is removed.
+    /// Calls the reclaimer for requests that this account or one above refuses, until it is removed, or this account is
+    /// closed.
     void add(reclaimer& r) noexcept {
         node_.tree().reclaimers.add(r, *this, node_.shape());
         notify_unused();
@@ -267,7 +268,7 @@ class account {
     /// Calls visit(const reclaimer&) for those at and below this account, the lowest cost first. Requires: as visit().
     template <class Visit> void visit_reclaimers(Visit visit) const noexcept {
         node_.tree().reclaimers.visit(node_.shape(), [&](const reclaimer& r, const account& home) {
-            if (home.node_.is_below(node_)) visit(r);
+            if (detail::are_asked_at(node_, home)) visit(r);
         });
     }
     void add(account_item& item) noexcept {

@@ -96,7 +96,7 @@ inline const account_node* refuser_in(const charge_status& why) noexcept {
 }
 // For objects at and below: requests wait for their unused memory, or no longer do.
 inline void settle_waits(const account_node& a) noexcept {
-    a.tree().reclaimers.settle_waits(a.shape(), [&](const account& home) { return node_of(home).is_below(a); });
+    a.tree().reclaimers.settle_waits(a.shape(), [&](const account& home) { return are_asked_at(a, home); });
 }
 inline cancellation* cancelled_by(const wait_limit* wait) noexcept { return wait != nullptr ? wait->end : nullptr; }
 

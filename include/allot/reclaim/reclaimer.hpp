@@ -37,8 +37,8 @@ enum class arrival : std::uint8_t { expected, arrived, failed };
 } // namespace detail
 
 /// Derive from it, and add it to the account that its memory is charged to.
-/// Requires: removed before it ends, and before the account ends or is closed. It is in one account at most; added to a
-/// second one, it stays in the first.
+/// Requires: removed before it ends, and before the account ends. One whose account is closed is not called any more. It
+/// is in one account at most; added to a second one, it stays in the first.
 class reclaimer {
   public:
     /// The cost of unused memory. It is returned for every request, also for pages.

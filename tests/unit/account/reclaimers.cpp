@@ -297,6 +297,33 @@ TEST_CASE("a sweep ends when its request can no longer be granted", "[reclaim]")
     }
 }
 
+TEST_CASE("a reclaimer whose account is closed is not called, and can be removed later", "[reclaim]") {
+    std::string said;
+    account root{name{"root"}, limit{1000}};
+    account above{root, name{"above"}};
+    holder still{root, "s", 2, 100, said};
+    holder cached{above, "c", 1, 800, said};
+    const auto listed = [&] {
+        int n = 0;
+        root.visit_reclaimers([&](const allot::reclaimer&) { ++n; });
+        return n;
+    };
+    CHECK(listed() == 2);
+    cached.at.refund(800);
+    CHECK(cached.at.close());
+    CHECK(above.close()); // the closed account is not its child any more
+    CHECK(listed() == 1);
+    CHECK(root.try_charge(1000));
+    CHECK(said == "s");
+    CHECK(cached.at.remove(cached));
+    root.refund(1000);
+
+    holder closes{root, "x", 1, 10, said}; // inside a call of it
+    closes.inside = [&](const allot::shortage&) { closes.at.close(); };
+    CHECK(root.try_charge(1000));
+    root.refund(1000);
+}
+
 TEST_CASE("bytes that a reclaimer frees count, whatever it returns", "[reclaim]") {
     struct modest final : allot::reclaimer {
         account& at;
