@@ -206,10 +206,10 @@ class account_steps {
     }
     // Whether it freed something. What idle memory returns after a costlier call counts for that call.
     bool call(reclaimer& it, const shortage& s, pass& p) const noexcept {
-        const std::size_t before = used(*at_);
+        const std::size_t before = used(*at_), counted = it.freed();
         const bool some = reclaimers::call(it, s);
-        const std::size_t after = used(*at_);
-        if (after < before) reclaimers::credit(called_ != nullptr ? *called_ : it, before - after);
+        const std::size_t after = used(*at_), arrived = it.freed() - counted; // meanwhile
+        if (after + arrived < before) reclaimers::credit(called_ != nullptr ? *called_ : it, before - after - arrived);
         p.freed = p.freed || some || after < before;
         return some || after < before;
     }

@@ -64,7 +64,7 @@ class reclaimer {
 
     const char* name() const noexcept { return name_; }
     std::uint32_t cost() const noexcept { return cost_; }
-    /// Bytes that became free during its calls, as counted where the requests were refused.
+    /// Bytes that became free during its calls, as counted where the requests were refused, and that arrived() since.
     std::size_t freed() const noexcept { return freed_.load(std::memory_order_relaxed); }
     /// Bytes that a call has announced by comes(), and that have neither arrived nor failed.
     std::size_t coming() const noexcept { return coming_.load(std::memory_order_relaxed); }
@@ -98,6 +98,7 @@ class reclaimer {
         std::size_t now = coming_.load(std::memory_order_relaxed), less = 0;
         do less = bytes < now ? bytes : now;
         while (!coming_.compare_exchange_weak(now, now - less, std::memory_order_relaxed));
+        if (how == detail::arrival::arrived) freed_.fetch_add(less, std::memory_order_relaxed);
         if (less != 0 && home_ != nullptr) tells_(*home_, less, how);
     }
 

@@ -532,11 +532,34 @@ TEST_CASE("a request waits for bytes that are coming, and asks others for the re
     CHECK((first.calls() == 1 && second.calls() == 1));
     CHECK(first.told == 50);
     CHECK((first.coming() == 0 && second.at.used() == 50));
+    CHECK(first.freed() == 30);
 
     CHECK(!query.try_charge(10)); // does not wait, so what is coming does not help it
     CHECK((second.told == 10 && second.coming() > 10));
     second.failed(second.coming());
     query.refund(50);
+}
+
+TEST_CASE("bytes that arrive during the call count once", "[reclaim]") {
+    struct fast final : allot::reclaimer {
+        explicit fast(account& above) : reclaimer("fast"), at{above, allot::name{"fast"}} {
+            REQUIRE(at.try_charge(100));
+            at.add(*this);
+        }
+        ~fast() { at.remove(*this); }
+        bool reclaim(const allot::shortage&) noexcept override {
+            comes(60);
+            at.refund(100);
+            arrived(60);
+            return true;
+        }
+        account at;
+    };
+    account root{name{"root"}, limit{100}};
+    fast file{root};
+    CHECK(root.try_charge(50));
+    CHECK((file.freed() == 100 && file.coming() == 0));
+    root.refund(50);
 }
 
 TEST_CASE("where coming bytes fail, a request that waits asks others", "[reclaim][threads]") {
