@@ -61,7 +61,7 @@ constexpr std::string_view text_of(charge_outcome outcome) noexcept {
 }
 
 /// What refused a request.
-enum class refuser : std::uint16_t { // so that a status begins with one word of 4 bytes
+enum class refuser : std::uint8_t {
     none,    // nothing did, or it has no numbers: a misuse, the host's heap, which has no memory for a record
     account, // an account, at its limit or its grace
     limit,   // the limit of a row manager, chunk arena or device allocator itself
@@ -76,6 +76,7 @@ struct charge_status {
     charge_outcome outcome = charge_outcome::fits;
     charge_outcome refused = charge_outcome::fits; // of a verdict: the refusal that it ended
     refuser by = refuser::none;
+    std::uint8_t halved = 0;     // no_address_space: how often the system had an arena halve what it was to reserve
     const account* at = nullptr; // the account that refused, or whose limit is exceeded; dangles once that account ends
     std::size_t requested = 0;   // bytes requested of what refused: of an arena or its limit whole pages
     std::size_t used = 0;
@@ -119,7 +120,11 @@ constexpr void write(text_writer& out, const charge_status& s) noexcept {
         out.put(" of 2^63 - 1 bytes, which no sum may exceed");
     else if (s.limit == SIZE_MAX) out.put(", without a limit");
     else out.put(" of ").bytes(s.limit);
-    if (s.outcome == charge_outcome::no_address_space) out.put("; pass a larger reserve_bytes");
+    if (s.outcome != charge_outcome::no_address_space) return;
+    constexpr std::size_t most = std::size_t{1} << 47; // of a process
+    if (s.requested >= most) out.put("; no process has as much");
+    else if (s.halved == 0) out.put("; pass a larger reserve_bytes");
+    else out.put(", which the system gave it of ").bytes(s.limit << s.halved).put(": raise ulimit -v");
 }
 
 } // namespace allot::inline ALLOT_ABI
