@@ -121,7 +121,7 @@ template <class Set> class chunk_arena {
     }
     /// As try_allocate(), and waits while the limit of an account refuses: until blocks are deallocated, bytes are
     /// refunded, or a limit is raised.
-    /// Requires: the set has ledger::tree. Inside a listener or reclaimer it does not wait.
+    /// Requires: the set has ledger::tree or ledger::pool. Inside a listener or reclaimer it does not wait.
     block allocate_for(std::size_t bytes, const wait_limit& wait, std::size_t align = unit,
                        charge_status* why = nullptr) noexcept
         requires(policies::in_tree)
