@@ -332,7 +332,8 @@ class account {
     void cancel(std::size_t bytes) noexcept { detail::cancel(node_, bytes); }
     /// Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
     void notify_unused() noexcept { detail::notify_unused(node_); }
-    /// Throws the verdict of the root's arbiter that refused a request.
+    /// Throws the verdict that a status of a request in this tree has, so that with_retry() begins again; returns for
+    /// another status. For functions that return a status: charge_for(), allocate_for().
     void raise_verdict(const charge_status& why) const { detail::raise_verdict(why, node_.tree().judged.kind); }
     /// For reports: the tasks of the root's arbiter.
     void write_tasks(text_writer& out) const noexcept {
