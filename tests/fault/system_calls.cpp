@@ -3,11 +3,13 @@
 #include <support/catch.hpp>
 #include <support/in_use.hpp>
 
+#include <allot/chunk_arena.hpp>
 #include <allot/row_manager.hpp>
 
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace allot::literals;
@@ -46,6 +48,7 @@ template <class Scene> std::uint64_t fail_each(Scene scene) {
 }
 
 struct null_set : allot::policies<allot::oom::null, allot::size::bucketed<allot::size::list::fine>> {};
+struct blocks : allot::policies<allot::oom::null> {};
 struct huge_set : allot::policies<allot::oom::null, allot::page::huge_pages<>> {};
 struct optioned : allot::policies<allot::oom::null,
                                   allot::page::mapped<allot::page::mapped_options{.dont_dump = true, .lock = true}>> {};
@@ -121,3 +124,45 @@ TEST_CASE("an arena survives the failure of each call to the system", "[fault]")
     });
     CHECK(calls > 10);
 }
+
+TEST_CASE("an arena for which the system has less address space than it was to have says so", "[fault]") {
+    fault::fail_nth(1, 2);
+    allot::row_manager<null_set> rows{allot::name{"late"}, allot::page_bytes{64_KiB}, allot::reserve_bytes{8_MiB}};
+    fault::fail_nth(0);
+    CHECK(rows.arena().stats().reserved == 4_MiB);
+    allot::charge_status why;
+    CHECK(rows.try_allocate(6_MiB, allot::untyped, &why) == nullptr);
+    char text[512];
+    allot::text_writer out{text};
+    write(out, why);
+    CHECK(out.view() == "no address space: arena late uses 0 bytes of 4 MiB, which the system gave it of 8 MiB: raise "
+                        "ulimit -v");
+    out.clear();
+    rows.arena().report(out);
+    CHECK(out.view().find("reserved 4 MiB of 8 MiB (the system refuses more: raise ulimit -v)") !=
+          std::string_view::npos);
+}
+
+#if ALLOT_EXCEPTIONS
+TEST_CASE("an arena without memory for its tables says which one, and what to raise", "[fault]") {
+    const auto first_line_with = [](const char* text, auto make) {
+        std::string line;
+        for (unsigned n = 1; n != 9 && line.find(text) == std::string::npos; ++n) {
+            fault::fail_nth(n, 1);
+            try {
+                make();
+            } catch (const allot::out_of_memory& e) {
+                line = e.what();
+                CHECK(e.why().outcome == allot::charge_outcome::no_memory);
+            }
+        }
+        fault::fail_nth(0);
+        return line;
+    };
+    CHECK(first_line_with("tables", [] { const allot::arena<> a{allot::name{"late"}, allot::limit{1_MiB}}; }) ==
+          "allot: out of memory: arena late has no memory for its tables: raise ulimit -v or vm.max_map_count");
+    CHECK(first_line_with("block table", [] {
+              const allot::chunk_arena<blocks> a{allot::name{"late"}};
+          }).ends_with("blocks late: no memory: the system"));
+}
+#endif

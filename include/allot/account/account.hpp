@@ -111,7 +111,8 @@ class account {
         return detail::charge_or_wait(node_, bytes, {.wait = &wait});
     }
     /// Charges the bytes even beyond limits.
-    /// Returns: fitted() is false if a limit is exceeded. Refused only by a closed account, or if a sum overflows.
+    /// Returns: fitted() is false if a limit is exceeded. Refused only by a closed account, or if a sum exceeds
+    /// 2^63 - 1 bytes.
     charge_status force_charge(std::size_t bytes) noexcept {
         if (ALLOT_LIKELY(node_.credit().take(bytes))) return {};
         return detail::charge_slow(node_, bytes, mode::forced);
@@ -250,7 +251,8 @@ class account {
         return node_.tree().observers.remove(node_.tree().lock, listener, node_);
     }
 
-    /// Calls the reclaimer for requests that this account or one above refuses, until it is removed.
+    /// Calls the reclaimer for requests that this account or one above refuses, until it is removed, or this account is
+    /// closed.
     void add(reclaimer& r) noexcept {
         node_.tree().reclaimers.add(r, *this, node_.shape());
         notify_unused();
@@ -266,7 +268,7 @@ class account {
     /// Calls visit(const reclaimer&) for those at and below this account, the lowest cost first. Requires: as visit().
     template <class Visit> void visit_reclaimers(Visit visit) const noexcept {
         node_.tree().reclaimers.visit(node_.shape(), [&](const reclaimer& r, const account& home) {
-            if (home.node_.is_below(node_)) visit(r);
+            if (detail::are_asked_at(node_, home)) visit(r);
         });
     }
     void add(account_item& item) noexcept {
@@ -330,7 +332,8 @@ class account {
     void cancel(std::size_t bytes) noexcept { detail::cancel(node_, bytes); }
     /// Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
     void notify_unused() noexcept { detail::notify_unused(node_); }
-    /// Throws the verdict of the root's arbiter that refused a request.
+    /// Throws the verdict that a status of a request in this tree has, so that with_retry() begins again; returns for
+    /// another status. For functions that return a status: charge_for(), allocate_for().
     void raise_verdict(const charge_status& why) const { detail::raise_verdict(why, node_.tree().judged.kind); }
     /// For reports: the tasks of the root's arbiter.
     void write_tasks(text_writer& out) const noexcept {

@@ -63,7 +63,7 @@ template <class First> allot::name account_name_missing(const First&) noexcept {
     static_assert(!account_value<First>,
                   "allot: the first argument of an account must be a name: account{name{...}, ...}, or "
                   "account{parent, name{...}, ...}");
-    return {""};
+    return allot::name{""};
 }
 
 } // namespace detail

@@ -111,6 +111,11 @@ inline account_node* unpin(account_node& a) noexcept {
 // For those without the lock, and for calls of listeners about the account; not for a call that this thread is inside.
 inline void wait_for_refunds(account_node& a) noexcept { a.life.wait_for_refunds(user_call::calls_about(&a)); }
 
+// Whether reclaimers of `home` are asked at this level: it is there or below, and has not ended. Requires the mutex.
+inline bool are_asked_at(const account_node& at, const account& home) noexcept {
+    return !node_of(home).life.is_closed() && node_of(home).is_below(at);
+}
+
 // ---- close -------------------------------------------------------------------------------------------------------
 
 // False: there are no leaks. Requires the mutex and the lock.
@@ -148,10 +153,6 @@ inline bool leave_tree(account_node& a) noexcept {
 // False: it was closed before. Writes the leak report.
 inline bool end(account_node& a, text_writer& leaks) noexcept {
     const lock_guard whole(a.shape());
-    if constexpr (ALLOT_CHECKED != 0)
-        a.tree().reclaimers.visit_locked([&](const reclaimer& r, const account& home) {
-            if (&home == &a.face) report_misuse({.kind = misuse::living_reclaimer, .heap = r.name()});
-        });
     const locked_tree scope(a, leave_drained);
     if (a.life.is_closed()) return false;
     refuse_charges(a);
@@ -182,6 +183,10 @@ inline bool close(account_node& a) noexcept {
 }
 // The same, and no other account names this one any more: it may be destroyed.
 inline void close_for_good(account_node& a) noexcept {
+    if (ALLOT_CHECKED != 0 && !a.life.is_closed()) // else the tree may have ended
+        a.tree().reclaimers.visit(a.shape(), [&](const reclaimer& r, const account& home) {
+            if (&home == &a.face) report_misuse({.kind = misuse::living_reclaimer, .heap = r.name()});
+        });
     close(a);
     if (a.own_tree.judged.by != nullptr) a.own_tree.judged.by->roots.remove(a.own_tree.as_tenant);
     if (ALLOT_LIKELY(a.life.named_below() == 0) || &a == &a.root()) return;

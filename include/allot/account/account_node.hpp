@@ -52,7 +52,7 @@ struct alignas(64) account_node final : tree_node {
     // A status that names this account as what refused.
     charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,
                          std::size_t limit) const noexcept {
-        return {outcome, refuser::account, &face, requested, used, limit, name()};
+        return {outcome, {}, refuser::account, 0, &face, requested, used, limit, name()};
     }
     charge_status refused(charge_outcome why, std::size_t requested) const noexcept {
         return status(why, requested, used(), totals().limit());

@@ -163,7 +163,7 @@ class account_steps {
         const bool idle = most == reclaimer::idle;
         if (r.cost() > most) return walk_step::end;
         const bool is_asked =
-            (r.cost() == reclaimer::idle) == idle && &r != own_ && node_of(reclaimers::home_of(r)).is_below(*at_);
+            (r.cost() == reclaimer::idle) == idle && &r != own_ && are_asked_at(*at_, reclaimers::home_of(r));
         if (!is_asked || !r.helps(s)) return walk_step::skip;
         if (!idle && !reclaimers::begin_call(r)) return called_elsewhere_ = &r, walk_step::skip;
         return walk_step::call;
@@ -184,7 +184,7 @@ class account_steps {
     }
     std::size_t coming_below() const noexcept {
         return at_->tree().reclaimers.coming(at_->shape(),
-                                             [&](const account& home) { return node_of(home).is_below(*at_); });
+                                             [&](const account& home) { return are_asked_at(*at_, home); });
     }
     // Another sweep calls a reclaimer that may help: the call has ended now. False: there is none, or it is not waited
     // for.
@@ -206,10 +206,10 @@ class account_steps {
     }
     // Whether it freed something. What idle memory returns after a costlier call counts for that call.
     bool call(reclaimer& it, const shortage& s, pass& p) const noexcept {
-        const std::size_t before = used(*at_);
+        const std::size_t before = used(*at_), counted = it.freed();
         const bool some = reclaimers::call(it, s);
-        const std::size_t after = used(*at_);
-        if (after < before) reclaimers::credit(called_ != nullptr ? *called_ : it, before - after);
+        const std::size_t after = used(*at_), arrived = it.freed() - counted; // meanwhile
+        if (after + arrived < before) reclaimers::credit(called_ != nullptr ? *called_ : it, before - after - arrived);
         p.freed = p.freed || some || after < before;
         return some || after < before;
     }

@@ -96,7 +96,7 @@ inline const account_node* refuser_in(const charge_status& why) noexcept {
 }
 // For objects at and below: requests wait for their unused memory, or no longer do.
 inline void settle_waits(const account_node& a) noexcept {
-    a.tree().reclaimers.settle_waits(a.shape(), [&](const account& home) { return node_of(home).is_below(a); });
+    a.tree().reclaimers.settle_waits(a.shape(), [&](const account& home) { return are_asked_at(a, home); });
 }
 inline cancellation* cancelled_by(const wait_limit* wait) noexcept { return wait != nullptr ? wait->end : nullptr; }
 
@@ -393,9 +393,9 @@ inline void notify_unused(const account_node& a) noexcept {
 
 // Whether the arbiter's verdict ends the request.
 inline bool ended_by(charge_status& why, verdict v) noexcept {
-    if (v == verdict::roll_back) why.outcome = charge_outcome::rolled_back;
-    if (v == verdict::split) why.outcome = charge_outcome::split;
-    if (v == verdict::removed) why.outcome = charge_outcome::removed;
+    if (v == verdict::roll_back) why = with_verdict(why, charge_outcome::rolled_back);
+    if (v == verdict::split) why = with_verdict(why, charge_outcome::split);
+    if (v == verdict::removed) why = with_verdict(why, charge_outcome::removed);
     return v > verdict::try_again;
 }
 // Asks the arbiter, if it knows the thread, what becomes of a request that was refused and does not wait yet. True: it
@@ -409,7 +409,7 @@ inline bool ends_before_its_wait(const account_node& by, charge_status& why, boo
         why.outcome == charge_outcome::injected && as != charge_outcome::fits) {
         mine->injected = charge_outcome::fits;
         mine->post({.what = oom::event::injected, .detail = static_cast<std::uint8_t>(as)});
-        return why.outcome = as, true;
+        return why = with_verdict(why, as), true;
     }
     if (!waiting_request::is_at_limit(by, why)) return false;
     verdict v = first ? mine->post(waiting_request::request(oom::event::requested, at, why)) : mine->look();

@@ -53,6 +53,7 @@ class charge_request {
             if (found.outcome == charge_outcome::over_limit && !found.overflows &&
                 !found.at->overflows_above(found.more, end))
                 found.outcome = charge_outcome::forced;
+            if (!found.charged()) found.limit = max_charged; // what refuses it, whatever limits are exceeded
         } else if (found.only_held_bytes_prevent() && wait()) {
             return true;
         }

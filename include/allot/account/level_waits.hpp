@@ -36,7 +36,7 @@ constexpr std::uint8_t outside = 4; // the system's memory, or a device's: one l
 constexpr std::uint8_t of(const charge_status& why) noexcept {
     if (why.by == refuser::limit) return limit;
     if (why.by == refuser::arena && why.outcome != charge_outcome::no_memory) return arena;
-    return why.by == refuser::arena || why.by == refuser::device ? outside : 0;
+    return why.by == refuser::arena || why.by == refuser::device || why.by == refuser::system ? outside : 0;
 }
 } // namespace level_kind
 

@@ -7,6 +7,7 @@
 //     capacity(p)             bytes that a block may use
 //     capacity_for(bytes)     bytes that a block for a request will have
 //     host_access             a constant; false if the host must not touch the memory
+//     try_allocate(.., &why)  why it has no block; one that does not say has none for now: a request may wait for it
 //     lender_to(account)      the account that is charged for its blocks, from which that account takes them over; or
 //                             null (ledger/pool.hpp)
 // Cost: two words; two indirect calls per block. Threads: those of the source.
@@ -35,6 +36,12 @@ struct memory_block {
 };
 
 namespace detail {
+
+// A source that does not say why has no block now. Its `limit` is what no process has in one block.
+constexpr charge_status refused_by_system(std::size_t bytes) noexcept {
+    return {
+        .outcome = charge_outcome::no_memory, .by = refuser::system, .requested = bytes, .limit = std::size_t{1} << 48};
+}
 
 inline constexpr std::size_t buffer_align = 64; // of every block, in bytes
 inline constexpr row_type buffer_row{"buffer", nullptr, buffer_align};
@@ -141,7 +148,7 @@ class block_source {
         if constexpr (requires { m.try_allocate(bytes, place, past_caches{why}); })
             return block_of(m, m.try_allocate(bytes, place, past_caches{why}), bytes);
         else if constexpr (reports_refusals<M>) return block_of(m, m.try_allocate(bytes, place, &why), bytes);
-        else return why = {.outcome = charge_outcome::no_memory, .requested = bytes}, memory_block{};
+        else return why = refused_by_system(bytes), memory_block{};
     }
     template <class M> static ALLOT_ALWAYS_INLINE void give_to(M& m, memory_block b) noexcept {
         if constexpr (allocates_rows<M>) m.release(b.address);

@@ -62,7 +62,7 @@ template <class Set> class chunk_arena {
     /// writes the report and aborts).
     template <class... Values>
     explicit chunk_arena(Values&&... values)
-        : name_(value_or<allot::name>({""}, values...).text),
+        : name_(value_or<allot::name>(allot::name{""}, values...).text),
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...),
           arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, policies::charges ? &payer_ : nullptr,
                  values...),
@@ -121,7 +121,7 @@ template <class Set> class chunk_arena {
     }
     /// As try_allocate(), and waits while the limit of an account refuses: until blocks are deallocated, bytes are
     /// refunded, or a limit is raised.
-    /// Requires: the set has ledger::tree. Inside a listener or reclaimer it does not wait.
+    /// Requires: the set has ledger::tree or ledger::pool. Inside a listener or reclaimer it does not wait.
     block allocate_for(std::size_t bytes, const wait_limit& wait, std::size_t align = unit,
                        charge_status* why = nullptr) noexcept
         requires(policies::in_tree)
@@ -286,14 +286,9 @@ template <class Set> class chunk_arena {
 
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
     [[noreturn]] ALLOT_COLD void raise_no_table() const {
-        raise(out_of_memory("allot: out of memory: a chunk arena cannot map its block table", [&](text_writer& out) {
-            out.put("chunk arena ")
-                .put(name_)
-                .put(" (set ")
-                .put(set_name())
-                .put("): the system refuses memory for its block table")
-                .newline();
-        }));
+        detail::raise_refused([](text_writer& out) { out.put("out of memory: the block table of a chunk arena"); },
+                              set_name(), name_, {.outcome = charge_outcome::no_memory, .by = refuser::system},
+                              [](text_writer& out) { out.put("  to mend: more of ulimit -v or vm.max_map_count"); });
     }
     // Its own bytes, the first and last OS pages of its block table, and those of its arena's tables.
     void open_books() {

@@ -83,11 +83,18 @@ template <class Pages> class page_blocks {
         if (run.grows()) pages_.settled();
         return true;
     }
-    // More pages than any address space has.
-    ALLOT_COLD std::byte* refuse(std::size_t pages, memory_request& asked) const noexcept {
-        const std::size_t span = arena().page_count() << shift();
-        return asked.refuse(
-            {charge_outcome::no_address_space, refuser::arena, nullptr, pages << shift(), 0, span, arena().name()});
+    // More pages than any address space has: the limit refuses them, if there is one, else the arena.
+    ALLOT_COLD std::byte* refuse(std::size_t pages, memory_request& asked) noexcept {
+        pages_in_transit::move taken{in_transit_};
+        const auto none = [&](page_budget& budget) -> std::byte* {
+            budget.clean = pages;
+            return asked.refuse({.outcome = charge_outcome::no_address_space,
+                                 .by = refuser::arena,
+                                 .requested = pages << shift(),
+                                 .limit = arena().page_count() << shift(),
+                                 .name = arena().name()});
+        };
+        return pages_.charged(pages, asked, taken, none, pages);
     }
     // Gives the pages of one kept block back to the arena. Returns their number; 0: there is none.
     std::size_t drop_kept() noexcept {

@@ -62,18 +62,21 @@ constexpr std::string_view text_of(charge_outcome outcome) noexcept {
 
 /// What refused a request.
 enum class refuser : std::uint8_t {
-    none,    // nothing did, or it has no numbers: a misuse, a memory source of the user, the host's heap
+    none,    // nothing did, or it has no numbers: a misuse, the host's heap, which has no memory for a record
     account, // an account, at its limit or its grace
     limit,   // the limit of a row manager, chunk arena or device allocator itself
     arena,   // an arena: its limit, its address space, or the system behind it
     device,  // the device behind a device allocator
+    system,  // a source of buffers that does not say why it has no block: the process' heap, a source of the user
 };
 
 /// The result of a request; true if the bytes are charged now. All is 0, null or "" where it fits.
 /// `used` and `limit` are those of what refused, before the request.
 struct charge_status {
     charge_outcome outcome = charge_outcome::fits;
+    charge_outcome refused = charge_outcome::fits; // of a verdict: the refusal that it ended
     refuser by = refuser::none;
+    std::uint8_t halved = 0;     // no_address_space: how often the system had an arena halve what it was to reserve
     const account* at = nullptr; // the account that refused, or whose limit is exceeded; dangles once that account ends
     std::size_t requested = 0;   // bytes requested of what refused: of an arena or its limit whole pages
     std::size_t used = 0;
@@ -86,10 +89,22 @@ struct charge_status {
     constexpr explicit operator bool() const noexcept { return charged(); }
 };
 
+/// The same status with this verdict; the refusal that it ends is kept.
+constexpr charge_status with_verdict(charge_status s, charge_outcome verdict) noexcept {
+    if (!is_verdict(s.outcome)) s.refused = s.outcome;
+    return s.outcome = verdict, s;
+}
+/// The refusal that a verdict ended, and that could not be granted; another status as it is.
+constexpr charge_status refusal_of(charge_status s) noexcept {
+    if (!is_verdict(s.outcome)) return s;
+    s.outcome = is_charged(s.refused) ? charge_outcome::over_limit : s.refused; // of one that a program made
+    return s.refused = charge_outcome::fits, s;
+}
+
 /// Writes "over the limit: account query 7 uses 95 MiB of 100 MiB", or "closed: account query 7".
 constexpr void write(text_writer& out, const charge_status& s) noexcept {
-    constexpr std::string_view kinds[] = {"", "account ", "", "arena ", "the device of "};
-    constexpr std::string_view nameless[] = {"", "an account", "it", "its arena", "its device"};
+    constexpr std::string_view kinds[] = {"", "account ", "", "arena ", "the device of ", ""};
+    constexpr std::string_view nameless[] = {"", "an account", "it", "its arena", "its device", "the system"};
     out.put(text_of(s.outcome));
     if (s.by == refuser::none) {
         if (*s.name != 0) out.put(": ").put(s.name);
@@ -99,13 +114,17 @@ constexpr void write(text_writer& out, const charge_status& s) noexcept {
     out.put(": ");
     if (*s.name == 0) out.put(nameless[kind]);
     else out.put(kinds[kind]).brief(s.name);
-    if (s.outcome == charge_outcome::closed) return;
+    if (s.outcome == charge_outcome::closed || s.by == refuser::system) return;
     out.put(" uses ").bytes(s.used);
     if (s.by == refuser::account && s.outcome == charge_outcome::over_limit && s.limit >= PTRDIFF_MAX)
         out.put(" of 2^63 - 1 bytes, which no sum may exceed");
     else if (s.limit == SIZE_MAX) out.put(", without a limit");
     else out.put(" of ").bytes(s.limit);
-    if (s.outcome == charge_outcome::no_address_space) out.put("; pass a larger reserve_bytes");
+    if (s.outcome != charge_outcome::no_address_space) return;
+    constexpr std::size_t most = std::size_t{1} << 47; // of a process
+    if (s.requested >= most) out.put("; no process has as much");
+    else if (s.halved == 0) out.put("; pass a larger reserve_bytes");
+    else out.put(", which the system gave it of ").bytes(s.limit << s.halved).put(": raise ulimit -v");
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -16,9 +16,11 @@ struct limit {
     std::size_t bytes;
 };
 
-/// The name of an object in reports. The text must outlive the object.
+/// The name of an object in reports. The text must outlive the object; null is an empty one.
 struct name {
     const char* text;
+
+    ALLOT_HOST_DEVICE constexpr explicit name(const char* t) noexcept : text(t != nullptr ? t : "") {}
 };
 
 /// The page size, chosen at run time: a power of two, 16 KiB to 16 MiB.

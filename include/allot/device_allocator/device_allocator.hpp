@@ -89,9 +89,9 @@ template <class Set> class device_allocator {
     template <class... Values>
     explicit device_allocator(Values&&... values) noexcept
         : api_(detail::api_argument<api_type>(values...)),
-          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, value_or<allot::name>({""}, values...).text,
-                  values...),
-          held_(api_), diagnostics_(value_or<allot::name>({""}, values...).text,
+          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes,
+                  value_or<allot::name>(allot::name{""}, values...).text, values...),
+          held_(api_), diagnostics_(value_or<allot::name>(allot::name{""}, values...).text,
                                     value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
           grown_(api_, value_or<device_id>({0}, values...), value_or<allot::reserve_bytes>({0}, values...).bytes) {
         check_values<product::device_allocator, Set, accepted, Values...>();

@@ -39,7 +39,7 @@ template <class Set> class device_diagnostics {
     }
     void refuse(memory_request& asked, charge_outcome why, refuser by, std::size_t bytes, std::size_t used = 0,
                 std::size_t most = SIZE_MAX) const noexcept {
-        asked.refuse({why, by, nullptr, bytes, used, most, name_});
+        asked.refuse({why, {}, by, 0, nullptr, bytes, used, most, name_});
     }
     // Refuses a request whose stream the device refused: a wrong handle, or a device that fails.
     void refuse_stream(memory_request& asked) const noexcept {

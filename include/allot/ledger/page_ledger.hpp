@@ -76,7 +76,7 @@ class page_ledger {
     void gave() const noexcept { detail::waits_for_levels().gave(detail::level_kind::limit, name_); }
     ALLOT_COLD bool refuse(detail::memory_request& asked, std::size_t bytes, std::size_t used,
                            std::size_t limit) const noexcept {
-        asked.refuse({charge_outcome::over_limit, refuser::limit, nullptr, bytes, used, limit, name_});
+        asked.refuse({charge_outcome::over_limit, {}, refuser::limit, 0, nullptr, bytes, used, limit, name_});
         return false;
     }
 

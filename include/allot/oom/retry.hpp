@@ -85,9 +85,8 @@ inline const verdict_error* find_verdict(const std::exception_ptr& thrown, verdi
 [[noreturn]] ALLOT_COLD inline void give_up(const charge_status& why, const char* what, const retry_scope& scope) {
     char line[out_of_memory::line_bytes];
     text_writer text{line};
-    charge_status refusal = why; // before the arbiter's verdict
+    charge_status refusal = refusal_of(why);
     refusal.at = nullptr;
-    if (is_verdict(refusal.outcome)) refusal.outcome = charge_outcome::over_limit;
     text.put("allot: out of memory: ").put(what).put("; attempts: ").number(scope.attempts());
     text.put("; the last one requested ").bytes(why.requested).put(": ");
     write(text, refusal);
@@ -95,7 +94,6 @@ inline const verdict_error* find_verdict(const std::exception_ptr& thrown, verdi
         out.put(text.view()).newline();
         scope.write_tasks(out);
     };
-    refusal.outcome = why.outcome;
     allot::raise(out_of_memory(text.view(), write_page, refusal));
 }
 

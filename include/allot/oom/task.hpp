@@ -11,6 +11,7 @@
 #include <allot/account/command.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/units.hpp>
 #include <allot/oom/arbiter.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/thread_context.hpp>
@@ -38,7 +39,7 @@ class task {
         const std::uint64_t order = ++all.tasks_so_far;
         if (all.tasks.size() == all.states.tasks().size()) all.tasks.emplace_back();
         id_ = all.call({.what = event::task_begun, .number = number, .free = order});
-        all.tasks[id_] = {name, memory, {}, order};
+        all.tasks[id_] = {allot::name{name}.text, memory, {}, order};
     }
     task(const task&) = delete;
     task& operator=(const task&) = delete;

@@ -54,7 +54,7 @@ template <class Set = policies<>> class arena : detail::range_source_of<Set>, pu
     template <class... Values>
     explicit arena(Values&&... values)
         : arena(opening{checked_request(values...), value_or<allot::limit>({SIZE_MAX}, values...).bytes,
-                        value_or<allot::name>({"arena"}, values...).text},
+                        value_or<allot::name>(allot::name{"arena"}, values...).text},
                 values...) {}
     ~arena() { detail::arenas.leave(*this); }
 
@@ -78,10 +78,18 @@ template <class Set = policies<>> class arena : detail::range_source_of<Set>, pu
         return source::request_of(value_or<allot::limit>({SIZE_MAX}, values...).bytes, 0, values...);
     }
     ALLOT_COLD static void refuse(const opening& o) {
-        raise(out_of_memory(o.range.begin != nullptr ? "allot: out of memory: an arena has no memory for its tables"
-                            : source::lent           ? "allot: out of memory: an arena was lent too few bytes"
-                                                     : "allot: out of memory: an arena cannot reserve address space",
-                            [&](text_writer& out) { report_refused(out, o); }));
+        char line[out_of_memory::line_bytes];
+        text_writer text{line};
+        text.put("allot: out of memory: ").put(*o.name != 0 ? "arena " : "an arena").brief(o.name);
+        text.put(o.range.begin != nullptr ? " has no memory for its tables"
+                 : source::lent           ? " was lent too few bytes"
+                                          : " cannot reserve address space");
+        if (!source::lent) text.put(": raise ulimit -v or vm.max_map_count");
+        const charge_status why{.outcome = charge_outcome::no_memory,
+                                .by = refuser::arena,
+                                .requested = std::size_t{1} << o.range.page_shift,
+                                .name = o.name};
+        raise(out_of_memory(text.view(), [&](text_writer& out) { report_refused(out, o); }, why));
     }
     static void report_refused(text_writer& out, const opening& o) noexcept {
         out.put("arena ").put(o.name).put(": ");

@@ -7,6 +7,7 @@
 #include <allot/config.hpp>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -19,6 +20,7 @@ struct arena_range {
     std::size_t mapping = 0;    // bytes that the arena unmaps at its end; 0: not its own mapping
     std::size_t front = 0;      // bytes in front of `begin` of the same mapping, for the arena's tables
     unsigned page_shift = 20;
+    std::uint8_t halved = 0;      // how often `bytes` was halved, since the system refused more
     bool committed = false;       // usable from the start
     std::size_t preallocated = 0; // bytes of each OS page, if the administrator preallocated them; else 0
     bool returns_pages = false;   // free pages may be returned to the system

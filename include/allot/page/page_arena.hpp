@@ -229,7 +229,10 @@ class page_arena {
             .bytes(page_bytes())
             .put("): taken ");
         out.bytes(f.taken).put(" of ").bytes(f.limit).put(", committed ").bytes(f.committed).put(", reserved ");
-        out.bytes(f.reserved).put(", largest free run ").bytes(f.largest_free_run);
+        out.bytes(f.reserved);
+        if (const std::size_t wanted = pages_.limit().wanted(); wanted != 0)
+            out.put(" of ").bytes(wanted).put(" (the system refuses more: raise ulimit -v)");
+        out.put(", largest free run ").bytes(f.largest_free_run);
         out.put(f.free > f.largest_free_run ? ", fragmented" : f.free == 0 ? ", exhausted" : "").newline();
         std::size_t n = 0;
         tenants_.for_each([&](const tenant& t) {

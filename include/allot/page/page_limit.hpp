@@ -25,7 +25,7 @@ class page_limit {
     // Of a range of `pages` pages.
     page_limit(const arena_range& range, std::size_t pages, std::size_t limit_bytes, const char* name) noexcept
         : most_(min(limit_bytes >> range.page_shift, pages)), pages_(pages), name_(name), shift_(range.page_shift),
-          is_end_of_range_(limit_bytes >> shift_ > pages && range.out_of_band == nullptr) {}
+          halved_(range.halved), is_end_of_range_(limit_bytes >> shift_ > pages && range.out_of_band == nullptr) {}
 
     bool admits(std::size_t pages) const noexcept {
         const std::size_t taken = taken_.load(std::memory_order_acquire); // pairs with the release in put_back()
@@ -71,7 +71,7 @@ class page_limit {
         const std::size_t most = why == charge_outcome::over_limit ? most_ : pages_;
         const std::size_t bytes = pages > SIZE_MAX >> shift_ ? SIZE_MAX : pages << shift_;
         const std::size_t used = why == charge_outcome::over_limit ? max(taken(), committed()) : taken();
-        asked.refuse({why, refuser::arena, nullptr, bytes, used << shift_, most << shift_, name_});
+        asked.refuse({why, {}, refuser::arena, halved_, nullptr, bytes, used << shift_, most << shift_, name_});
     }
 
     // In pages.
@@ -86,6 +86,8 @@ class page_limit {
     }
     std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
     const char* name() const noexcept { return name_; }
+    // Bytes that the range was to have, if the system refused as many; else 0.
+    std::size_t wanted() const noexcept { return halved_ == 0 ? 0 : pages_ << shift_ << halved_; }
     // For tests: whether the counts agree with the numbers of pages. No other thread may change them meanwhile.
     bool valid(std::size_t taken, std::size_t committed) const noexcept {
         return taken == taken_.load() && taken == confirmed_.load() && taken <= most_ && peak_.load() >= taken &&
@@ -100,6 +102,7 @@ class page_limit {
     const std::size_t most_, pages_;
     const char* const name_;
     const unsigned shift_;
+    const std::uint8_t halved_;  // as in arena_range
     const bool is_end_of_range_; // the limit, if there is one, exceeds the range
 };
 

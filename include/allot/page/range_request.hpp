@@ -74,7 +74,8 @@ inline arena_range reserve_range(std::size_t page, std::size_t bytes, std::size_
     arena_range range;
     range.page_shift = log2_floor(page);
     align = max(align, arena_table::granule_bytes);
-    for (bytes = align_up(clamp(bytes, page, max_reserve_bytes), page);; bytes = align_up(bytes / 2, page)) {
+    for (bytes = align_up(clamp(bytes, page, max_reserve_bytes), page);;
+         bytes = align_up(bytes / 2, page), ++range.halved) {
         const std::size_t whole = align_up(bytes, arena_table::granule_bytes);
         range.bytes = bytes;
         range.mapping = whole;

@@ -20,6 +20,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/units.hpp>
 #include <allot/reclaim/shortage.hpp>
 #include <allot/sync/called_list.hpp>
 
@@ -36,8 +37,8 @@ enum class arrival : std::uint8_t { expected, arrived, failed };
 } // namespace detail
 
 /// Derive from it, and add it to the account that its memory is charged to.
-/// Requires: removed before it ends, and before the account ends or is closed. It is in one account at most; added to a
-/// second one, it stays in the first.
+/// Requires: removed before it ends, and before the account ends. One whose account is closed is not called any more. It
+/// is in one account at most; added to a second one, it stays in the first.
 class reclaimer {
   public:
     /// The cost of unused memory. It is returned for every request, also for pages.
@@ -46,7 +47,8 @@ class reclaimer {
     static constexpr std::uint32_t any = UINT32_MAX;
 
     /// Lower costs are called first; the same cost in turn. Requires: the name outlives the reclaimer.
-    explicit reclaimer(const char* name, std::uint32_t cost = 1) noexcept : name_(name), cost_(cost) {}
+    explicit reclaimer(const char* name, std::uint32_t cost = 1) noexcept
+        : name_(allot::name{name}.text), cost_(cost) {}
     reclaimer(const reclaimer&) = delete;
     reclaimer& operator=(const reclaimer&) = delete;
 
@@ -62,7 +64,7 @@ class reclaimer {
 
     const char* name() const noexcept { return name_; }
     std::uint32_t cost() const noexcept { return cost_; }
-    /// Bytes that became free during its calls, as counted where the requests were refused.
+    /// Bytes that became free during its calls, as counted where the requests were refused, and that arrived() since.
     std::size_t freed() const noexcept { return freed_.load(std::memory_order_relaxed); }
     /// Bytes that a call has announced by comes(), and that have neither arrived nor failed.
     std::size_t coming() const noexcept { return coming_.load(std::memory_order_relaxed); }
@@ -96,6 +98,7 @@ class reclaimer {
         std::size_t now = coming_.load(std::memory_order_relaxed), less = 0;
         do less = bytes < now ? bytes : now;
         while (!coming_.compare_exchange_weak(now, now - less, std::memory_order_relaxed));
+        if (how == detail::arrival::arrived) freed_.fetch_add(less, std::memory_order_relaxed);
         if (less != 0 && home_ != nullptr) tells_(*home_, less, how);
     }
 

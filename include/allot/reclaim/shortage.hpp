@@ -20,9 +20,10 @@ struct shortage {
 
     /// Bytes that must become free where the request was refused, with those by which a lowered limit is exceeded.
     /// Without those that are coming. Other requests may free or take some meanwhile. Of an arena whose free pages are
-    /// in pieces: those requested.
+    /// in pieces, and where the system or a device has no memory: those requested.
     std::size_t missing() const noexcept {
         if (why.outcome == charge_outcome::no_address_space) return why.requested;
+        if (why.outcome == charge_outcome::no_memory) return why.requested > coming ? why.requested - coming : 0;
         if (why.used <= why.limit && why.requested <= why.limit - why.used) return 0;
         const std::size_t needed = why.requested < SIZE_MAX - why.used ? why.requested + why.used : SIZE_MAX;
         return needed - why.limit > coming ? needed - why.limit - coming : 0;

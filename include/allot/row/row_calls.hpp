@@ -73,7 +73,7 @@ template <class Handle, class Policies, class... Row> class row_calls {
     }
     /// As try_allocate(), and waits while the limit of an account refuses: until rows are released, bytes are
     /// refunded, or a limit is raised. Slots that handles of other threads keep wake no request.
-    /// Requires: the set has ledger::tree. Inside a listener or reclaimer it does not wait.
+    /// Requires: the set has ledger::tree or ledger::pool. Inside a listener or reclaimer it does not wait.
     void* allocate_for(std::size_t bytes, const wait_limit& wait, const row_type& type = untyped,
                        charge_status* why = nullptr) noexcept
         requires any_size && (Policies::in_tree)

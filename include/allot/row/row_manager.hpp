@@ -54,7 +54,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     /// writes the report and aborts.
     template <class... Values>
     explicit row_manager(Values&&... values)
-        : core_(value_or<allot::name>({""}, values...).text, this, values...),
+        : core_(value_or<allot::name>(allot::name{""}, values...).text, this, values...),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)) {
         check_values<product::row_manager, Set, accepted, Values...>();
         check_needed<product::row_manager, Set, typename policies::arena::needed, Values...>();

@@ -338,6 +338,16 @@ TEST_CASE("a charge that is refused raises, with the top holders", "[accounts]")
 }
 #endif
 
+TEST_CASE("a name that is null is an empty one", "[accounts]") {
+    account root{name{"root"}};
+    account query{root, name{nullptr}, limit{10}};
+    CHECK(std::string{query.name()}.empty());
+    char text[128];
+    allot::text_writer out{text};
+    write(out, query.try_charge(11));
+    CHECK(out.view() == "over the limit: an account uses 0 bytes of 10 bytes");
+}
+
 TEST_CASE("more buffers than an account can count are counted, and none is retained", "[accounts]") {
     if (ALLOT_CHECKED != 0) return; // reported there, by abort
     account root{name{"root"}};

@@ -69,6 +69,17 @@ TEST_CASE("accounts: the largest charge, and its sum with others", "[accounts]")
     CHECK(root.verify());
 }
 
+TEST_CASE("accounts: a forced charge beyond the largest sum names that, not a limit that is exceeded", "[accounts]") {
+    account root{name{"root"}, limit{10_MiB}}, query{root, name{"query"}, limit{1_MiB}};
+    REQUIRE(query.force_charge(2_MiB).charged());
+    char text[200];
+    text_writer out{text};
+    write(out, query.force_charge(PTRDIFF_MAX));
+    CHECK(out.view() == "over the limit: account query uses 2 MiB of 2^63 - 1 bytes, which no sum may exceed");
+    CHECK(query.used() == 2_MiB);
+    query.refund(2_MiB);
+}
+
 TEST_CASE("accounts: a credit step beyond the maximum is refused at once", "[accounts]") {
     account root{name{"root"}};
     constexpr std::size_t most = credit_step::max_bytes;

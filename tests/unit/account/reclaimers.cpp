@@ -297,6 +297,33 @@ TEST_CASE("a sweep ends when its request can no longer be granted", "[reclaim]")
     }
 }
 
+TEST_CASE("a reclaimer whose account is closed is not called, and can be removed later", "[reclaim]") {
+    std::string said;
+    account root{name{"root"}, limit{1000}};
+    account above{root, name{"above"}};
+    holder still{root, "s", 2, 100, said};
+    holder cached{above, "c", 1, 800, said};
+    const auto listed = [&] {
+        int n = 0;
+        root.visit_reclaimers([&](const allot::reclaimer&) { ++n; });
+        return n;
+    };
+    CHECK(listed() == 2);
+    cached.at.refund(800);
+    CHECK(cached.at.close());
+    CHECK(above.close()); // the closed account is not its child any more
+    CHECK(listed() == 1);
+    CHECK(root.try_charge(1000));
+    CHECK(said == "s");
+    CHECK(cached.at.remove(cached));
+    root.refund(1000);
+
+    holder closes{root, "x", 1, 10, said}; // inside a call of it
+    closes.inside = [&](const allot::shortage&) { closes.at.close(); };
+    CHECK(root.try_charge(1000));
+    root.refund(1000);
+}
+
 TEST_CASE("bytes that a reclaimer frees count, whatever it returns", "[reclaim]") {
     struct modest final : allot::reclaimer {
         account& at;
@@ -505,11 +532,34 @@ TEST_CASE("a request waits for bytes that are coming, and asks others for the re
     CHECK((first.calls() == 1 && second.calls() == 1));
     CHECK(first.told == 50);
     CHECK((first.coming() == 0 && second.at.used() == 50));
+    CHECK(first.freed() == 30);
 
     CHECK(!query.try_charge(10)); // does not wait, so what is coming does not help it
     CHECK((second.told == 10 && second.coming() > 10));
     second.failed(second.coming());
     query.refund(50);
+}
+
+TEST_CASE("bytes that arrive during the call count once", "[reclaim]") {
+    struct fast final : allot::reclaimer {
+        explicit fast(account& above) : reclaimer("fast"), at{above, allot::name{"fast"}} {
+            REQUIRE(at.try_charge(100));
+            at.add(*this);
+        }
+        ~fast() { at.remove(*this); }
+        bool reclaim(const allot::shortage&) noexcept override {
+            comes(60);
+            at.refund(100);
+            arrived(60);
+            return true;
+        }
+        account at;
+    };
+    account root{name{"root"}, limit{100}};
+    fast file{root};
+    CHECK(root.try_charge(50));
+    CHECK((file.freed() == 100 && file.coming() == 0));
+    root.refund(50);
 }
 
 TEST_CASE("where coming bytes fail, a request that waits asks others", "[reclaim][threads]") {

@@ -223,7 +223,7 @@ TEST_CASE_METHOD(fixture, "a failing request leaves everything as it was", "[buf
     } catch (const allot::out_of_memory& e) {
         CHECK_THAT(e.what(), ContainsSubstring("a buffer of 900 bytes for account a: no memory"));
         CHECK_THAT(std::string(e.report()),
-                   ContainsSubstring("out of memory: a buffer of 900 bytes for account a: no memory\n"));
+                   ContainsSubstring("out of memory: a buffer of 900 bytes for account a: no memory: the system\n"));
     }
     pool.fail_from = ~0u;
     a.set_limit(1000);

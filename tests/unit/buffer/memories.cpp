@@ -140,7 +140,7 @@ TEST_CASE_METHOD(fixture, "a refused buffer names the exhausted memory, or the a
     pool.fail_from = 0; // a memory that cannot say why; the refusal before it is another one's
     CHECK_FALSE(memory.try_allocate(a, 100, &why));
     CHECK(why.outcome == charge_outcome::no_memory);
-    CHECK(why.by == allot::refuser::none);
+    CHECK(why.by == allot::refuser::system);
     CHECK(why.requested == 100);
     pool.fail_from = ~0u;
     account small{query, name{"small"}, limit{100}};

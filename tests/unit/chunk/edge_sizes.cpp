@@ -3,6 +3,7 @@
 #include <support/edge_sizes.hpp>
 
 #include <allot/chunk_arena.hpp>
+#include <allot/ledger/tree.hpp>
 
 #include <cstring>
 #include <string_view>
@@ -66,6 +67,33 @@ TEST_CASE("chunk arenas: a block larger than the address space is refused by the
         CHECK(why.by == refuser::arena);
         CHECK(std::string_view{why.name} == "pool");
     }
+}
+
+TEST_CASE("chunk arenas: a limit refuses a block larger than the address space, as one of rows", "[chunk]") {
+    struct counted : policies<oom::null> {};
+    struct charged : policies<oom::null, ledger::tree, fit::runs> {};
+    account query{name{"query"}, limit{1_MiB}};
+    chunk_arena<counted> own{name{"own"}, limit{1_MiB}};
+    chunk_arena<charged> below{query};
+    const auto kept = below.try_allocate(300_KiB); // so that there is an idle page later
+    below.deallocate(kept.address);
+    for (const std::size_t bytes : {std::size_t{1} << 50, std::size_t{1} << 62}) {
+        charge_status why;
+        CHECK_FALSE(own.try_allocate(bytes, 64, &why));
+        CHECK((why.outcome == charge_outcome::over_limit && why.by == refuser::limit));
+        CHECK_FALSE(below.try_allocate(bytes, 64, &why));
+        CHECK((why.outcome == charge_outcome::over_limit && why.at == &query));
+        CHECK_FALSE(below.allocate_for(bytes, forever, 64, &why)); // at once
+    }
+    below.trim();
+    CHECK((query.used() == 0 && own.used() == 0));
+    chunk_arena<counted> unlimited{name{"unlimited"}};
+    charge_status why;
+    CHECK_FALSE(unlimited.try_allocate(std::size_t{1} << 50, 64, &why));
+    char text[128];
+    text_writer out{text};
+    write(out, why);
+    CHECK(out.view().ends_with("; no process has as much"));
 }
 
 TEST_CASE("chunk arenas: sizes and alignments at the edges of size_t are served or refused", "[chunk]") {

@@ -82,3 +82,9 @@ TEST_CASE("a product that does not fit says so and leaves the result alone") {
     CHECK_FALSE(allot::checked_mul(SIZE_MAX, 2, result));
     CHECK(result == 7);
 }
+
+TEST_CASE("a name that is null is an empty one") {
+    STATIC_REQUIRE(allot::name{"rows"}.text[0] == 'r');
+    STATIC_REQUIRE(allot::name{nullptr}.text[0] == '\0');
+    STATIC_REQUIRE_FALSE(std::is_convertible_v<const char*, allot::name>); // a text among values is no name
+}

@@ -2,6 +2,7 @@
 #include <support/catch.hpp>
 #include <support/tasks.hpp>
 
+#include <allot/buffer/buffer_memory.hpp>
 #include <allot/oom/injection.hpp>
 
 #include <atomic>
@@ -453,7 +454,7 @@ TEST_CASE("an error has its name as long as it lives, also when its thread or it
         const auto* const first = reinterpret_cast<const char*>(&copy);
         CHECK((copy.why().name >= first && copy.why().name < first + sizeof(copy)));
         CHECK(std::string(copy.why().name) == "inside");
-        CHECK((e.why().at == nullptr && e.why().outcome == charge_outcome::split));
+        CHECK((e.why().at == nullptr && e.why().outcome == charge_outcome::over_limit));
     }
 }
 
@@ -598,6 +599,36 @@ TEST_CASE("a request of a thread that was rolled back sleeps first, if its body 
         CHECK(t.here->state() == thread_state::running);
     }
     t.take(100);
+}
+
+TEST_CASE("a final error has the refusal that could not be granted, not the verdict that ended it", "[oom]") {
+    one_task t;
+    struct nothing_left {
+        void* try_allocate(std::size_t, std::size_t) noexcept { return nullptr; }
+        void deallocate(void*) noexcept {}
+    } source;
+    const allot::buffer_memory memory{source};
+    const auto why_of = [](auto body, const char* text) {
+        try {
+            with_retry_no_split(body);
+        } catch (const allot::out_of_memory& e) {
+            CHECK_THAT(std::string(e.what()), ContainsSubstring(text));
+            CHECK(std::string(e.report()).find(text) != std::string::npos);
+            return e.why();
+        }
+        return charge_status{};
+    };
+    const charge_status over = why_of([&] { t.take(101); }, "over the limit: account engine uses 0 bytes of 100 bytes");
+    CHECK((over.outcome == charge_outcome::over_limit && over.refused == charge_outcome::fits));
+    CHECK((over.requested == 101 && over.limit == 100 && over.by == allot::refuser::account));
+    const charge_status none = why_of([&] { memory.allocate(t.memory, 50); }, "no memory: the system");
+    CHECK((none.outcome == charge_outcome::no_memory && none.by == allot::refuser::system));
+    try { // the verdict itself has the refusal beside it
+        const retry_scope scope;
+        t.take(101);
+    } catch (const allot::verdict_error& e) {
+        CHECK((e.why().outcome == charge_outcome::split && e.why().refused == charge_outcome::over_limit));
+    }
 }
 
 TEST_CASE("a budget of attempts that is spent is a final error", "[oom]") {

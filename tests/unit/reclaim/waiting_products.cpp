@@ -393,6 +393,53 @@ TEST_CASE("a buffer that waits for its memory ends when its account or that of t
     full.refund(1_MiB);
 }
 
+TEST_CASE("a buffer waits for a source that does not say why it has no block", "[reclaim][waiting]") {
+    const support::rescue ends{"a buffer that waits for ever"};
+    struct source_of_user {
+        std::atomic<bool> is_empty{true};
+        allot::heap_memory heap;
+        void* try_allocate(std::size_t n, std::size_t align) noexcept {
+            return is_empty ? nullptr : heap.try_allocate(n, align).address;
+        }
+        void deallocate(void* p) noexcept { heap.deallocate(p); }
+    } source;
+    account query{name{"query"}, limit{1_MiB}};
+    allot::buffer_memory memory{source};
+    charge_status why;
+    CHECK_FALSE(memory.try_allocate(query, 1000, &why));
+    CHECK(why.by == allot::refuser::system);
+    char text[64];
+    allot::text_writer out{text};
+    write(out, why);
+    CHECK(out.view() == "no memory: the system");
+    CHECK_FALSE(memory.allocate_for(query, 1000, 5_ms, &why));
+    CHECK(why.outcome == charge_outcome::no_memory);
+    const auto request = [&] { return memory.allocate_for(query, 1000, allot::forever); };
+    const allot::buffer got = meanwhile(query, request, [&] { source.is_empty = false; });
+    CHECK(got.size() == 1000);
+
+    struct freed : allot::reclaimer {
+        source_of_user& of;
+        std::size_t missing = 0;
+        explicit freed(source_of_user& s) : reclaimer("freed"), of(s) {}
+        bool reclaim(const allot::shortage& s) noexcept override {
+            missing = s.missing();
+            of.is_empty = false;
+            return true;
+        }
+    } cache{source};
+    query.add(cache);
+    source.is_empty = true;
+    CHECK(memory.try_allocate(query, 1000));
+    CHECK(cache.missing == 1000);
+    query.remove(cache);
+    // More than any process has is refused at once.
+    account all{name{"all"}};
+    allot::heap_memory heap;
+    CHECK_FALSE(allot::buffer_memory{heap}.allocate_for(all, std::size_t{1} << 60, allot::forever, &why));
+    CHECK(why.outcome == charge_outcome::no_memory);
+}
+
 TEST_CASE("a reclaimer that is added, or that has more to free, serves a request that waits", "[reclaim][waiting]") {
     const support::rescue ends{"a request that no reclaimer serves"};
     struct cache : allot::reclaimer {

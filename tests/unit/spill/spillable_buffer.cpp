@@ -243,3 +243,26 @@ TEST_CASE("halves wait for far memory without the buffer's lock: no wait is hidd
     other.join();
     CHECK((near.used() == 0 && far.used() == 32_KiB));
 }
+
+TEST_CASE("a query is cancelled by closing its account, with spillable buffers in it", "[spill]") {
+    homes h;
+    std::optional<account> query{std::in_place, h.near, name{"query"}, allot::leak_sink{[](void*, auto) noexcept {}}};
+    {
+        const auto made = [&] {
+            return spillable_buffer{h.memory.allocate(*query, 16_KiB), {h.memory, *query}, {h.memory, h.far}};
+        };
+        const spillable_buffer there = made(), away = made();
+        CHECK(away.spill());
+        CHECK_FALSE(query->close()); // reports the bytes, which are its parent's now
+        CHECK(h.near.used() == 0);
+        {
+            const charged all{h.near, 64_KiB};
+        }
+        CHECK_FALSE(h.near.try_charge(64_KiB + 1));
+        CHECK_FALSE(there.is_away()); // nobody asks it
+        CHECK(there.pin().bytes().size() == 16_KiB);
+        CHECK_THROWS_AS(away.pin(), allot::out_of_memory);
+    }
+    query.reset();
+    CHECK(h.far.used() == 0);
+}
