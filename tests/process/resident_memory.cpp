@@ -240,14 +240,14 @@ template <class Rows, class Pool> void rows_and_buffers(account& engine, Rows& r
             std::mt19937 random{t};
             account mine{engine, name{"mine"}, allot::credit_step{}};
             for (unsigned round = 0; round != 3; ++round) {
-                std::vector<allot::buffer> held;
+                std::vector<allot::buffer> buffers;
                 for (std::size_t bytes = 0, n = 0; bytes < most / 64; bytes += n) {
                     n = 64 + random() % (std::size_t{64} << random() % 14);
                     allot::buffer b = memory.try_allocate(mine, n);
-                    if (b) std::memset(b.data(), 1, n), held.push_back(std::move(b));
-                    if (!b && !held.empty()) held.pop_back();
+                    if (b) std::memset(b.data(), 1, n), buffers.push_back(std::move(b));
+                    if (!b && !buffers.empty()) buffers.pop_back();
                 }
-                held.clear();
+                buffers.clear();
                 mixed(rows, t + round, most / 64, 2000);
             }
         });

@@ -59,7 +59,8 @@ struct stopped_chunks {
     allot::arena<> pages{allot::limit{16_MiB}, allot::page_bytes{page}};
     stops ledger{chunk};
     allot::charged_pages<stops> charged{pages, ledger};
-    heap_type heap{charged, chunk, [](void*) noexcept {}, nullptr};
+    const allot::detail::books_of_object no_books{nullptr};
+    heap_type heap{charged, no_books, chunk, [](void*) noexcept {}, nullptr};
     const bool opened = heap.open();
 
     static unsigned class_of(std::size_t bytes) { return stopped_policies::classes::class_of(bytes); }

@@ -31,7 +31,7 @@ class account_item {
     /// Requires: the texts outlive the item. `source`, if not null, must not charge, add or remove anything: it is
     /// called with the tree's mutex held.
     account_item(const char* kind, const char* name, stats_source source) noexcept
-        : kind_(kind), name_(allot::name{name}.text), source_(source) {}
+        : kind_(kind), name_(detail::text_or_empty(name)), source_(source) {}
     account_item(const account_item&) = delete;
     account_item& operator=(const account_item&) = delete;
 

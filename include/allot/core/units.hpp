@@ -16,11 +16,15 @@ struct limit {
     std::size_t bytes;
 };
 
+namespace detail {
+ALLOT_HOST_DEVICE constexpr const char* text_or_empty(const char* t) noexcept { return t != nullptr ? t : ""; }
+} // namespace detail
+
 /// The name of an object in reports. The text must outlive the object; null is an empty one.
 struct name {
     const char* text;
 
-    ALLOT_HOST_DEVICE constexpr explicit name(const char* t) noexcept : text(t != nullptr ? t : "") {}
+    ALLOT_HOST_DEVICE constexpr explicit name(const char* t) noexcept : text(detail::text_or_empty(t)) {}
 };
 
 /// The page size, chosen at run time: a power of two, 16 KiB to 16 MiB.

@@ -39,7 +39,7 @@ class task {
         const std::uint64_t order = ++all.tasks_so_far;
         if (all.tasks.size() == all.states.tasks().size()) all.tasks.emplace_back();
         id_ = all.call({.what = event::task_begun, .number = number, .free = order});
-        all.tasks[id_] = {allot::name{name}.text, memory, {}, order};
+        all.tasks[id_] = {allot::detail::text_or_empty(name), memory, {}, order};
     }
     task(const task&) = delete;
     task& operator=(const task&) = delete;

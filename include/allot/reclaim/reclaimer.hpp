@@ -48,7 +48,7 @@ class reclaimer {
 
     /// Lower costs are called first; the same cost in turn. Requires: the name outlives the reclaimer.
     explicit reclaimer(const char* name, std::uint32_t cost = 1) noexcept
-        : name_(allot::name{name}.text), cost_(cost) {}
+        : name_(detail::text_or_empty(name)), cost_(cost) {}
     reclaimer(const reclaimer&) = delete;
     reclaimer& operator=(const reclaimer&) = delete;
 

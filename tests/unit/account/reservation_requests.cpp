@@ -288,7 +288,10 @@ TEST_CASE("a callback may reserve again, end its own request and others, and clo
             all.push_back(std::move(r));
             while (all.size() != 10) {
                 account_reservation more = sort.reserve_for(10, *again);
-                if (!more) return CHECK(queued(more)), void();
+                if (!more) {
+                    CHECK(queued(more));
+                    return;
+                }
                 all.push_back(std::move(more));
             }
         });
