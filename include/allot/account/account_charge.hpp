@@ -246,12 +246,13 @@ inline void remove(account_node& root, injector& i) noexcept {
     root.tree().injectors.fetch_sub(1, std::memory_order_relaxed);
     root.tree().judged.by->remove(i);
 }
-// For the arbiter, bytes that are coming are held outside; where they fail, requests that wait ask others.
+// For the arbiter, bytes that are coming are held outside. Where they fail, or have arrived and others got them,
+// requests that wait for them ask again.
 inline void note_arrival(const account& home, std::size_t bytes, arrival what) noexcept {
     const account_node& at = node_of(home);
     const judged_by judged = at.tree().judged;
     const oom::event e = what == arrival::expected ? oom::event::held_outside : oom::event::returned;
-    if (what == arrival::failed) notify_unused(at);
+    if (what != arrival::expected) notify_unused(at);
     if (judged.by != nullptr)
         judged.by->post({.what = e, .detail = static_cast<std::uint8_t>(judged.kind), .bytes = bytes});
 }

@@ -84,6 +84,8 @@ class tree_ledger {
 
     // A refusal changes nothing.
     bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
+        // Bytes that are reserved are asked of no level: where one is exceeded, idle memory goes first.
+        if (ALLOT_UNLIKELY(is_exceeded())) asked.returned += detail::return_idle_below(account_.root().node(), false);
         const charge_status s = detail::charge_slow(account_.node(), bytes, detail::charge_mode::held,
                                                     {.wait = asked.wait, .judged = asked.judged});
         if (ALLOT_UNLIKELY(!s)) asked.refuse(s);

@@ -540,6 +540,26 @@ TEST_CASE("a request waits for bytes that are coming, and asks others for the re
     query.refund(50);
 }
 
+TEST_CASE("one that waits for bytes that others got asks again once they have arrived", "[reclaim][threads]") {
+    const support::rescue ends{"bytes that went to another request"};
+    account root{name{"root"}, limit{100}};
+    account query{root, name{"query"}};
+    writer cache{root, "cache", 1, 100};
+    std::thread first{[&] { CHECK(query.charge_for(50, allot::forever)); }};
+    until_it_comes(cache);
+    while (root.stats().waiting == 0) std::this_thread::yield();
+    cache.at.refund(50); // before it says so, another request begins
+    first.join();
+    std::thread second{[&] { CHECK(query.charge_for(50, allot::forever)); }};
+    while (root.stats().waiting == 0) std::this_thread::yield();
+    cache.arrived(50);
+    until_it_comes(cache);
+    cache.write();
+    second.join();
+    CHECK(cache.calls() == 2);
+    query.refund(100);
+}
+
 TEST_CASE("bytes that arrive during the call count once", "[reclaim]") {
     struct fast final : allot::reclaimer {
         explicit fast(account& above) : reclaimer("fast"), at{above, allot::name{"fast"}} {

@@ -181,6 +181,27 @@ TEST_CASE("a pool below the account of its buffers: each byte is charged once, a
     CHECK(idle.used() == pool.used());
 }
 
+TEST_CASE("a block that comes back beside reserved bytes counts beyond the limit until the next page is requested",
+          "[buffer][drill]") {
+    struct rows_set : allot::policies<allot::ledger::tree, allot::oom::null> {};
+    account engine{name{"engine"}, limit{64_MiB}};
+    account query{engine, name{"query"}};
+    allot::chunk_arena<drill> pool{engine, drill::chunk};
+    const allot::buffer_memory memory{pool};
+    allot::row_manager<rows_set> rows{query};
+    buffer all = memory.allocate(query, 16_MiB), more = memory.allocate(query, 16_MiB);
+    const allot::account_reservation sure = query.reserve_floor_for(48_MiB, 0_ms);
+    REQUIRE(sure);
+    all.release(), more.release();
+    CHECK(engine.used() == 80_MiB); // 48 of them are promised, and the pool has 32
+    CHECK(engine.stats().beyond != 0);
+    void* const row = rows.try_allocate(1000); // of what is promised
+    CHECK(row != nullptr);
+    CHECK(engine.used() <= 64_MiB);
+    CHECK(pool.used() == 0);
+    rows.release(row);
+}
+
 TEST_CASE("what a pool keeps serves others below its account, and the reverse", "[buffer][drill]") {
     struct rows_set : allot::policies<allot::ledger::tree, allot::oom::null> {};
     account engine{name{"engine"}, limit{64_MiB}};
