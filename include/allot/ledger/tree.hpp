@@ -84,8 +84,7 @@ class tree_ledger {
 
     // A refusal changes nothing.
     bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
-        // Bytes that are reserved are asked of no level: where one is exceeded, idle memory goes first.
-        if (ALLOT_UNLIKELY(is_exceeded())) asked.returned += detail::return_idle_below(account_.root().node(), false);
+        if (ALLOT_UNLIKELY(may_be_exceeded())) return_idle_of_all(asked);
         const charge_status s = detail::charge_slow(account_.node(), bytes, detail::charge_mode::held,
                                                     {.wait = asked.wait, .judged = asked.judged});
         if (ALLOT_UNLIKELY(!s)) asked.refuse(s);
@@ -99,9 +98,7 @@ class tree_ledger {
     }
 
     // Whether a limit is exceeded, here or above. A load, until one was in the tree.
-    bool is_exceeded() const noexcept {
-        return account_.node().tree().was_exceeded.load(std::memory_order_relaxed) && account_.over_limit();
-    }
+    bool is_exceeded() const noexcept { return may_be_exceeded() && account_.over_limit(); }
 
     std::size_t used() const noexcept { return account_.used(); }
     std::size_t peak() const noexcept { return account_.peak(); }
@@ -149,6 +146,13 @@ class tree_ledger {
     void report(text_writer& out) const noexcept { write_top_holders(out, account_.root()); }
 
   private:
+    bool may_be_exceeded() const noexcept {
+        return account_.node().tree().was_exceeded.load(std::memory_order_relaxed);
+    }
+    // Bytes that are reserved are asked of no level: where one is exceeded, idle memory goes first.
+    ALLOT_NOINLINE void return_idle_of_all(detail::memory_request& asked) noexcept {
+        if (account_.over_limit()) asked.returned += detail::return_idle_below(account_.root().node(), false);
+    }
     struct pages : account_item {
         explicit pages(const char* name) noexcept : account_item("pages", name, &stats_of_pages) {}
         static item_stats stats_of_pages(const account_item& item) noexcept {
