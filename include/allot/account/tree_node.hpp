@@ -142,7 +142,7 @@ class tree_node {
 
     // ---- shape: also requires the tree's mutex ---------------------------------------------------------------
 
-    // Requires a parent with headroom for the floor.
+    // Requires a parent.
     void attach() noexcept;
     // Returns the subtree charge to the parent, which gets the children. Requires a parent, and that no account from
     // here downwards can have credit any more.

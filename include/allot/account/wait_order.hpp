@@ -226,7 +226,6 @@ inline const waiter* goes_behind(const account_node& by, std::size_t bytes, cons
     if (const waiter* const due = due_ahead(by, bytes, most)) return due;
     return note_passed(by, bytes, of_this_thread.trying, may_wait(by, most), most.is_patient()), nullptr;
 }
-
 // The same for a waiter without a thread.
 inline const waiter* goes_behind(const account_node& by, std::size_t bytes, const waiter& queued) noexcept {
     const waiter* const due = queued.passes ? nullptr : due_before(&by, bytes, true, &queued);

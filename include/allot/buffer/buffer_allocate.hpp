@@ -113,6 +113,7 @@ ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account* lender,
     }
     return undo_take(from, m, s), raw_view{};
 }
+
 // What a request for a buffer throws that was refused.
 [[noreturn]] ALLOT_COLD inline void raise_no_buffer(const account& by, std::size_t bytes, const charge_status& why) {
     char line[out_of_memory::line_bytes];

@@ -100,8 +100,7 @@ class pool_ledger : public tree_ledger {
     }
     template <class... Values>
     static allot::account account_of(const char* text, [[maybe_unused]] Values&... values) noexcept {
-        static_assert(!given<judged_by, Values&...> || !given<allot::account, Values&...>,
-                      "allot: an arbiter decides over a whole tree of accounts; give it to the root account");
+        detail::check_arbiter_of_account<Values...>();
         const name who{*text != 0 ? text : "pool"};
         if constexpr (given<allot::account, Values&...>)
             return allot::account{pick<allot::account>(values...), who, credit_step{}, std::nothrow};

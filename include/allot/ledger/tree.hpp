@@ -1,8 +1,8 @@
 // ledger::tree: an object has its own account, a child of the account passed in, or a root without one.
 //
 // A page is held before it is taken and confirmed afterwards, so a page that could not be taken counts in no peak.
-// Invariant: the account's; nothing but pages and books is charged to it. Cost: one account; per page one request under the tree's
-// lock, per row nothing. Threads: any. Source: Velox's leaf pools, 2022.
+// Invariant: the account's; nothing but pages and books is charged to it. Cost: one account; per page one request under
+// the tree's lock, per row nothing. Threads: any. Source: Velox's leaf pools, 2022.
 #pragma once
 
 #include <allot/account/account.hpp>
@@ -45,6 +45,10 @@ static_assert(category::ledger::takes<tree>);
 
 namespace detail {
 
+template <class... Values> constexpr void check_arbiter_of_account() noexcept {
+    static_assert(!given<judged_by, Values&...> || !given<account, Values&...>,
+                  "allot: an arbiter decides over a whole tree of accounts; give it to the root account");
+}
 // Outside the class, whose member `account` nvcc confuses with the type.
 template <class... Values>
 account account_for(std::size_t most, const char* text, [[maybe_unused]] Values&... values) noexcept {
@@ -52,8 +56,7 @@ account account_for(std::size_t most, const char* text, [[maybe_unused]] Values&
         !given<credit_step, Values&...>,
         "allot: the account of a row manager, chunk arena or device allocator takes no credit_step, since it is "
         "charged whole pages; remove it, or give it to an account that buffers are charged to");
-    static_assert(!given<judged_by, Values&...> || !given<account, Values&...>,
-                  "allot: an arbiter decides over a whole tree of accounts; give it to the root account");
+    check_arbiter_of_account<Values...>();
     const name who{*text != 0 ? text : "pages"};
     const grace more = value_or<grace>({0}, values...);
     if constexpr (given<account, Values&...>)
@@ -84,7 +87,8 @@ class tree_ledger {
 
     // A refusal changes nothing.
     bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
-        if (ALLOT_UNLIKELY(may_be_exceeded())) return_idle_of_all(asked);
+        // Bytes that are reserved are asked of no level: where one is exceeded, idle memory goes first.
+        if (ALLOT_UNLIKELY(may_be_exceeded())) return_idle_beyond_limits();
         const charge_status s = detail::charge_slow(account_.node(), bytes, detail::charge_mode::held,
                                                     {.wait = asked.wait, .judged = asked.judged});
         if (ALLOT_UNLIKELY(!s)) asked.refuse(s);
@@ -149,9 +153,8 @@ class tree_ledger {
     bool may_be_exceeded() const noexcept {
         return account_.node().tree().was_exceeded.load(std::memory_order_relaxed);
     }
-    // Bytes that are reserved are asked of no level: where one is exceeded, idle memory goes first.
-    ALLOT_NOINLINE void return_idle_of_all(detail::memory_request& asked) noexcept {
-        if (account_.over_limit()) asked.returned += detail::return_idle_below(account_.root().node(), false);
+    ALLOT_NOINLINE void return_idle_beyond_limits() const noexcept {
+        detail::return_idle_beyond_limits(account_.node());
     }
     struct pages : account_item {
         explicit pages(const char* name) noexcept : account_item("pages", name, &stats_of_pages) {}

@@ -198,7 +198,7 @@ TEST_CASE("a block that comes back beside reserved bytes counts beyond the limit
     void* const row = rows.try_allocate(1000); // of what is promised
     CHECK(row != nullptr);
     CHECK(engine.used() <= 64_MiB);
-    CHECK(pool.used() == 0);
+    CHECK(pool.used() > 8_MiB); // what is beyond went, not all
     rows.release(row);
 }
 
