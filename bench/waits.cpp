@@ -1,6 +1,6 @@
 // allot_waits: what requests that wait cost others: rows, credit, buffers and charges beside none, a patient one, one
-// that is not, and 400; and what a refusal costs beside reclaimers that cannot help. Prints Markdown tables for
-// docs/bench/waits.md.
+// that is not, and 400; what a refusal costs beside reclaimers that cannot help; and what idle memory costs that one
+// manager hands over to another. Prints Markdown tables for docs/bench/waits.md.
 //
 //     allot_waits [--smoke]        --smoke: a short run, only to see that it works
 //
@@ -94,6 +94,28 @@ template <class Reclaimer> double refusals(std::size_t k, std::size_t reclaimers
     return took;
 }
 
+// Rows of so many bytes, in all k OS pages, which another manager had before. The limit has room for both, or for one.
+double hand_over(std::size_t k, std::size_t row_bytes, bool room_for_both) {
+    const std::size_t bytes = k * 4096;
+    account root{name{"root"}, limit{bytes / 4 * (room_for_both ? 10 : 5)}};
+    allot::row_manager<rows_set> had{root, name{"had"}}, takes{root, name{"takes"}};
+    std::vector<void*> rows(bytes / (row_bytes + 16));
+    const auto fill = [&](allot::row_manager<rows_set>& from) {
+        for (void*& r : rows) {
+            r = from.allocate(row_bytes);
+            for (std::size_t at = 0; at < row_bytes; at += 4096) static_cast<char*>(r)[at] = 1;
+        }
+    };
+    const auto empty = [&](allot::row_manager<rows_set>& from) {
+        for (void* const r : rows) from.release(r);
+    };
+    fill(had);
+    empty(had);
+    const double took = timed(1, [&](std::size_t) { fill(takes); });
+    empty(takes);
+    return took;
+}
+
 // By how much a request is late, in ms: its deadline, or a cancellation from another thread. The most of some.
 double late_by(bool cancelled, int times) {
     account root{name{"root"}, limit{100}};
@@ -149,6 +171,18 @@ int main(int argc, char** argv) {
         {"1,000 reclaimers whose helps() says no", "<= 20 us", 1, refused(1000, refusals<no_help>)},
         {"1,000 that are called, and have nothing", "<= 20 us", 1, refused(1000, refusals<in_vain>)}};
     bench::write_turns(all, bench::take_turns(all, smoke ? 20 : 2'000, rounds), "none");
+
+    for (const std::size_t bytes : {std::size_t{1000}, std::size_t{1'000'000}})
+        for (const std::size_t mib : {std::size_t{32}, std::size_t{256}, std::size_t{1024}}) {
+            if (smoke && mib != 32) continue;
+            const std::size_t pages = (mib << 20) / 4096;
+            std::printf("Rows of %zu bytes, %zu MiB, an OS page:\n\n", bytes, mib);
+            const std::vector<bench::subject> both{
+                {"of memory that nobody had", "", 1, [=](std::size_t k) { return hand_over(k, bytes, true); }},
+                {"that another manager hands over", "<= 200 ns more", 1,
+                 [=](std::size_t k) { return hand_over(k, bytes, false); }}};
+            bench::write_turns(both, bench::take_turns(both, pages, smoke ? 1 : 5), "fresh");
+        }
 
     const int times = smoke ? 3 : 200;
     std::printf(
