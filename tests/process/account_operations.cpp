@@ -20,8 +20,8 @@ template <class... Values> double locked_of_pair(Values... values) {
         account query{root, name{"query"}, allot::limit{512_MiB}}, part{query, name{"part"}},
             leaf{part, name{"leaf"}, values...};
         static_cast<void>(leaf.try_charge(1)); // and has a step ahead, where it takes steps
-        bench::timed(500, [&] {
-            for (int i = 0; i != 500; ++i) {
+        bench::timed(150, [&] {
+            for (int i = 0; i != 150; ++i) {
                 if (!leaf.try_charge(4096)) return;
                 leaf.refund(4096);
             }

@@ -22,7 +22,7 @@ template <class Set> double locked_of_release(bool allocates) {
         allot::row_manager<Set> rows{allot::limit{64_MiB}};
         std::vector<void*> out;
         std::thread([&] {
-            for (int i = 0; i < 640; ++i) out.push_back(rows.allocate(64));
+            for (int i = 0; i < 320; ++i) out.push_back(rows.allocate(64));
         }).join();
         if (allocates)
             for (int i = 0; i < 100; ++i) rows.release(rows.allocate(64));

@@ -186,12 +186,10 @@ template <class Object> void holds_for(std::size_t most) {
 #if !ALLOT_ASAN && !ALLOT_TSAN // whose memory counts, too
 TEST_CASE("a limit bounds the resident memory of rows", "[process][resident]") {
     holds_for<allot::row_manager<in_tree>>(64_MiB);
-    holds_for<allot::row_manager<in_tree_huge>>(64_MiB);
     CHECK(growth([] { alone<allot::row_manager<counted>>(64_MiB); }) <= 64_MiB + 16_MiB);
 }
 
 TEST_CASE("a limit bounds the resident memory of blocks", "[process][resident]") {
-    holds_for<allot::chunk_arena<in_tree>>(64_MiB);
     holds_for<allot::chunk_arena<in_tree_runs>>(64_MiB);
     CHECK(growth([] { alone<allot::chunk_arena<counted>>(64_MiB); }) <= 64_MiB + 16_MiB);
 }
@@ -271,8 +269,8 @@ TEST_CASE("a limit bounds the resident memory of a pool of buffers, and of rows 
           }) <= 64_MiB + 16_MiB);
 }
 
-TEST_CASE("a limit bounds resident memory: larger limits", "[.][long]") {
-    for (const std::size_t most : {256_MiB, 1024_MiB}) {
+TEST_CASE("a limit bounds resident memory: larger limits, huge OS pages", "[.][long]") {
+    for (const std::size_t most : {64_MiB, 256_MiB, 1024_MiB}) {
         holds_for<allot::row_manager<in_tree>>(most);
         holds_for<allot::row_manager<in_tree_huge>>(most);
         holds_for<allot::chunk_arena<in_tree>>(most);

@@ -251,7 +251,7 @@ TEST_CASE("accounts: a transfer that fits but for what is held waits for what be
 // A refund that finds the tree's lock taken leaves a note; who closes meanwhile lets it come through, and then the
 // memory is another's.
 TEST_CASE("accounts: a refund is through with an account before it ends", "[accounts][threads]") {
-    constexpr int rounds = ALLOT_TSAN ? 500 : 1000;
+    constexpr int rounds = ALLOT_TSAN ? 150 : 1000;
     account root{name{"root"}};
     std::vector<std::unique_ptr<account>> others; // so that the lock is taken, and for long
     for (int i = 0; i != 16; ++i) others.push_back(std::make_unique<account>(root, name{"other"}));
@@ -311,7 +311,7 @@ TEST_CASE("accounts: a peak is kept though its refund found the lock taken", "[a
         while (!done) static_cast<void>(beside.try_charge(1)), beside.refund(1);
     }};
     bool good = true;
-    for (int round = 0; round != 20'000; ++round) {
+    for (int round = 0; round != (ALLOT_TSAN ? 6'000 : 20'000); ++round) {
         account leaf{middle, name{"leaf"}};
         good = leaf.try_charge(100) && good;
         leaf.refund(100);
@@ -336,7 +336,7 @@ TEST_CASE("accounts: more is refunded than was charged while the lock is taken",
         while (!done) static_cast<void>(beside.try_charge(1)), beside.refund(1);
     }};
     bool good = true;
-    for (int round = 0; round != 20'000; ++round) {
+    for (int round = 0; round != (ALLOT_TSAN ? 6'000 : 20'000); ++round) {
         account leaf{root, name{"leaf"}, allot::credit_step{4096}}, exact{root, name{"exact"}};
         good = leaf.try_charge(100) && exact.try_charge(100) && good;
         leaf.refund(1 << 16), exact.refund(1 << 16);

@@ -62,7 +62,7 @@ struct round_of_closing {
 } // namespace
 
 TEST_CASE("accounts: no charge below a closed account, by any thread", "[accounts][threads]") {
-    constexpr int rounds = ALLOT_TSAN ? 150 : 300;
+    constexpr int rounds = ALLOT_TSAN ? 60 : 300;
     account root{name{"root"}};
     bool good = true;
     std::optional<round_of_closing> all;
