@@ -174,14 +174,14 @@ TEST_CASE("idle rows of one manager serve a small row of another, on a shared ar
 TEST_CASE("threads whose live memory fits are never refused, whichever thread holds idle memory",
           "[accounts][idle][threads]") {
     constexpr unsigned threads = 4;
-    account query{name{"query"}, limit{threads * 2_MiB}};
+    account query{name{"query"}, limit{threads * 1344_KiB}}; // each uses at most 4 rows, of 5 pages each
     std::atomic<std::size_t> refused{0};
     std::vector<std::thread> all;
     for (unsigned t = 0; t != threads; ++t)
         all.emplace_back([&, t] {
             row_pool rows{query, allot::page_bytes{64_KiB}};
             std::mt19937 random(t);
-            for (int turn = 0; turn != 60; ++turn) {
+            for (int turn = 0; turn != 300; ++turn) {
                 std::vector<void*> mine;
                 for (int i = 0; i != 4; ++i) {
                     void* const row = rows.try_allocate(random() % 2 == 0 ? 200 + random() % 4000 : 300'000);
@@ -207,7 +207,7 @@ TEST_CASE("a pool may end while others ask it", "[accounts][idle][threads]") {
         account leaf{query, name{"leaf"}};
         while (!over) static_cast<void>(!leaf.try_charge(4_MiB) || (leaf.refund(4_MiB), true));
     }};
-    for (int turn = 0; turn != 200; ++turn) {
+    for (int turn = 0; turn != (ALLOT_TSAN ? 60 : 200); ++turn) {
         row_pool rows{query, allot::page_bytes{16_KiB}};
         use_and_release(rows, 1_MiB);
     }

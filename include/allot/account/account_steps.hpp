@@ -62,7 +62,7 @@ class account_steps {
             if (it != nullptr) {
                 if (call(*it, s, idle_pass_)) return climbed::served;
             } else if (!begins_again(idle_, idle_pass_)) {
-                break;
+                return others_refunded(asked, idle_pass_) ? climbed::served : climbed::moved_on;
             }
         }
         return climbed::moved_on;
@@ -203,6 +203,10 @@ class account_steps {
     bool begins_again(walk& w, pass& p) const noexcept {
         w.reset();
         return p.freed && (used(*at_) < p.used_before || ++p.in_vain < most_in_vain);
+    }
+    // Others have refunded bytes since the request was refused, and may do so for ever.
+    bool others_refunded(const memory_request& asked, pass& p) const noexcept {
+        return asked.why.at != nullptr && used(*at_) < asked.why.used && ++p.in_vain < most_in_vain;
     }
     // Whether it freed something. What idle memory returns after a costlier call counts for that call.
     bool call(reclaimer& it, const shortage& s, pass& p) const noexcept {

@@ -303,8 +303,10 @@ template <class Set> class chunk_arena {
         std::size_t return_idle(std::size_t bytes, bool) noexcept override {
             if (!of.arena().has_payer()) return give_free_pages();
             std::size_t returned = of.pages_.trim_for(bytes);
-            if (returned < bytes && held() != 0 && give_free_pages() != 0)
+            if (returned < bytes && held() != 0) {
+                static_cast<void>(give_free_pages()); // others may have given some, for requests of their own
                 returned += of.pages_.trim_for(bytes - returned);
+            }
             return returned;
         }
         void set_shut(bool now) noexcept override { of.core_.set_shut(now); }

@@ -142,7 +142,8 @@ class tree_ledger {
     }
     void leave() noexcept {
         if (item_.of == nullptr) return;
-        static_cast<void>(account_.remove(idle_)); // waits for a call of it
+        static_cast<void>(idle_.of->return_idle(SIZE_MAX, false)); // from here on, nobody can ask for it
+        static_cast<void>(account_.remove(idle_));                 // waits for a call of it
         account_.remove(item_);
         item_.of = nullptr;
     }

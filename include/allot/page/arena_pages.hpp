@@ -139,14 +139,17 @@ class arena_pages {
         return bytes;
     }
     // The same at a shortage of `bytes`, where the retain rule allows it: some more, so that the next requests need not
-    // ask. Waits for pages that other threads return.
+    // ask. Where it finds none, it waits for pages that other threads return, and looks again: they mark those beside
+    // them, too.
     std::size_t trim_at_shortage(std::size_t bytes) noexcept {
         constexpr std::size_t least = std::size_t{1} << 20;
         if (!under_pressure_) return 0;
-        const std::size_t kept = system_.bytes_of(limit_.kept());
-        const std::size_t returned = kept != 0 ? trim(max(max(bytes, least), kept / 8)) : 0;
-        while (returned == 0 && is_in_trim()) yield();
-        return returned;
+        for (;;) {
+            const std::size_t before = returned(), kept = system_.bytes_of(limit_.kept());
+            const std::size_t mine = kept != 0 ? trim(max(max(bytes, least), kept / 8)) : 0;
+            if (mine != 0 || (!is_in_trim() && returned() == before)) return mine;
+            yield();
+        }
     }
     void set_payer(page_payer& payer) noexcept {
         commits_ = commits_ || system_.are_preallocated();

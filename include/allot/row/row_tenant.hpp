@@ -24,8 +24,10 @@ template <class Core> class row_tenant final : public tenant {
     std::size_t return_idle(std::size_t bytes, bool) noexcept override {
         if (!core_.arena().has_payer()) return give_empty_pages();
         std::size_t returned = core_.pages().trim_for(bytes);
-        if (returned < bytes && held() != 0 && give_empty_pages() != 0)
+        if (returned < bytes && held() != 0) {
+            static_cast<void>(give_empty_pages()); // others may have given some, for requests of their own
             returned += core_.pages().trim_for(bytes - returned);
+        }
         return returned;
     }
     void set_shut(bool now) noexcept override { core_.heaps().set_shut(now); }
