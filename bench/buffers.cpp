@@ -1,5 +1,6 @@
-// allot_buffers: the cost of views, transfers and buffers, beside atomic additions and the process' heap. Prints a
-// Markdown table for docs/bench/buffers.md.
+// allot_buffers: the cost of views, transfers and buffers, beside atomic additions and the process' heap; what a pool
+// that lends its blocks to accounts costs, and how much of its limit is in live buffers where it refuses one. Prints
+// Markdown tables for docs/bench/buffers.md.
 //
 //     allot_buffers [--smoke | libmimalloc.so]      --smoke: a short run; a library: replaces the installed mimalloc
 //
@@ -11,12 +12,17 @@
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
 #include <allot/row_manager.hpp>
+#include <allot/use/drill.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -100,6 +106,82 @@ void compare_blocks(const bench::mimalloc& peer, allot::chunk_arena<blocks>& are
         std::printf(" %.1f: %.2f (%.2f to %.2f) |", bench::spread_of(ns[s]).median, ratio, q1, q3);
     }
     std::printf(" %s |\n", goal);
+}
+
+// A buffer and its release, of a pool that its own limit bounds alone, and of one whose pages are charged to accounts.
+struct counted : allot::with<allot::use::drill, allot::ledger::counter> {};
+void compare_ledgers(std::size_t n, int rounds) {
+    account engine{name{"engine"}, allot::limit{1_GiB}}, leaf{engine, name{"leaf"}, allot::credit_step{}};
+    allot::chunk_arena<counted> alone{allot::limit{1_GiB}, allot::use::drill::chunk};
+    allot::chunk_arena<allot::use::drill> below{engine, allot::use::drill::chunk};
+    const allot::buffer_memory from_alone{alone}, from_below{below};
+    std::printf("| bytes | live | ledger::counter | ledger::pool |\n|---|---:|---:|---:|\n");
+    for (const std::size_t bytes : {1000, 60'000})
+        for (const std::size_t live : {1, 100}) {
+            const auto of = [&](const allot::buffer_memory& memory) {
+                return [&, bytes, live](std::size_t k) {
+                    std::vector<buffer> held(live);
+                    return timed(k, [&](std::size_t i) {
+                        held[i % live].release();
+                        held[i % live] = memory.allocate(leaf, bytes);
+                    });
+                };
+            };
+            const bench::turns ns =
+                bench::take_turns({{"", "", 1, of(from_alone)}, {"", "", 1, of(from_below)}}, n, rounds);
+            const auto [q1, ratio, q3] = bench::ratio_of(ns[1], ns[0]);
+            std::printf("| %zu | %zu | %.1f | %.1f: %.2f (%.2f to %.2f) |\n", bytes, live,
+                        bench::spread_of(ns[0]).median, bench::spread_of(ns[1]).median, ratio, q1, q3);
+        }
+    std::printf("\n");
+}
+// Bytes of live buffers at each refusal, where threads take and release buffers whose sizes are as often below the
+// geometric mean as above it; a line of the table.
+void fill(std::size_t chunk, std::size_t least, std::size_t most, unsigned threads, int requests) {
+    constexpr std::size_t limit = 256_MiB;
+    account engine{name{"engine"}, allot::limit{limit}}, scan{engine, name{"scan"}, allot::credit_step{}};
+    allot::chunk_arena<allot::use::drill> pool{engine, allot::chunk_bytes{chunk}};
+    const allot::buffer_memory memory{pool};
+    struct seen {
+        std::size_t least = SIZE_MAX, refusals = 0;
+        double sum = 0;
+    };
+    std::vector<seen> of(threads);
+    std::vector<std::vector<buffer>> held_by(threads); // also when a thread has ended
+    std::vector<std::thread> all;
+    for (unsigned t = 0; t != threads; ++t)
+        all.emplace_back([&, t] {
+            std::mt19937_64 random{t + 1};
+            std::uniform_real_distribution<> size{std::log2(least), std::log2(most)};
+            std::vector<buffer>& held = held_by[t];
+            const auto release_one = [&] {
+                if (held.empty()) return;
+                std::swap(held[random() % held.size()], held.back());
+                held.pop_back();
+            };
+            for (int i = 0; i != requests; ++i) {
+                if (buffer b = memory.try_allocate(scan, static_cast<std::size_t>(std::exp2(size(random))))) {
+                    held.push_back(std::move(b));
+                    if (random() % 8 == 0) release_one();
+                } else {
+                    const std::size_t live = scan.used();
+                    of[t].least = std::min(of[t].least, live);
+                    of[t].sum += static_cast<double>(live);
+                    ++of[t].refusals;
+                    for (int k = 0; k != 3; ++k) release_one();
+                }
+            }
+        });
+    for (std::thread& t : all) t.join();
+    seen sum;
+    for (const seen& s : of) sum.least = std::min(sum.least, s.least), sum.sum += s.sum, sum.refusals += s.refusals;
+    const double percent = 100.0 / static_cast<double>(limit);
+    std::printf("| %zu to %zu KiB | %zu MiB | %u | %zu | ", least >> 10, most >> 10, chunk >> 20, threads,
+                sum.refusals);
+    if (sum.refusals == 0) std::printf("- | - |\n");
+    else
+        std::printf("%.0f %% | %.0f %% |\n", percent * sum.sum / static_cast<double>(sum.refusals),
+                    percent * static_cast<double>(sum.least));
 }
 
 } // namespace
@@ -209,6 +291,14 @@ int main(int argc, char** argv) {
     } else {
         std::printf("mimalloc is not here: blocks are not compared.\n");
     }
+    compare_ledgers(n / 2, rounds);
+    std::printf(
+        "| buffers | chunks | threads | refusals | live at one: mean | least |\n|---|---|---:|---:|---:|---:|\n");
+    for (const unsigned threads : {1u, 8u})
+        for (const std::size_t chunk : {16_MiB, 1_MiB}) {
+            if (!smoke) fill(chunk, 4_KiB, 1_MiB, threads, 8000);
+            fill(chunk, 64_KiB, 16_MiB, threads, smoke ? 500 : 8000);
+        }
     const bool charged = a.used() == 3 * 4096 && b.used() == 0;
     one.release(), moving.release(), shared.release(), also.release();
     return charged && root.verify() && a.used() + b.used() + stepped.used() == 0 ? 0 : 1;
