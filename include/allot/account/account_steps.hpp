@@ -267,19 +267,26 @@ template <class Attempt> void charge_again(const account_node& by, memory_reques
     level.counts_refusals();
     static_cast<void>(climb(asked, none, level, attempt));
 }
+// Makes a request again that a limit refused, as long as other objects than `own` return idle memory: no other step.
+template <class Attempt>
+bool request_from_idle(const account_node& by, const charge_status& why, const reclaimer* own,
+                       Attempt attempt) noexcept {
+    memory_request asked{why.requested};
+    asked.why = why;
+    no_own_steps none;
+    account_steps level{by, reclaimer::idle, own};
+    return climb(asked, none, level, [&] { return attempt(asked); });
+}
 // Has objects return idle memory where a limit is exceeded, at the account or above, until it holds again.
 inline void return_idle_beyond_limits(const account_node& by) noexcept {
-    memory_request over{0};
-    const auto hold = [&] {
+    const auto hold = [&](memory_request& over) {
         const locked_tree scope(by, leave_drained);
         const tree_node* const at = tree_node::first_over_limit(&by);
         if (at != nullptr) over.why = account_node::of(*at).refused(charge_outcome::over_limit, 0);
         return at == nullptr;
     };
-    if (hold()) return;
-    no_own_steps none;
-    account_steps level{by, reclaimer::idle};
-    static_cast<void>(climb(over, none, level, hold));
+    memory_request over{0};
+    if (!hold(over)) static_cast<void>(request_from_idle(by, over.why, nullptr, hold));
 }
 // The same for a request whose attempts climb by themselves: it only waits between them.
 template <class Attempt> bool wait_for(const account_node& by, memory_request& asked, Attempt attempt) noexcept {

@@ -94,6 +94,10 @@ class tree_ledger {
         if (ALLOT_UNLIKELY(!s)) asked.refuse(s);
         return s.charged();
     }
+    // Makes an attempt again that a limit refused, as long as others return idle memory: what is good to have.
+    template <class Attempt> bool try_from_idle(const charge_status& why, Attempt attempt) noexcept {
+        return detail::request_from_idle(account_.node(), why, &idle_, attempt);
+    }
     void confirm(std::size_t bytes) noexcept { account_.confirm(bytes); }
     void cancel(std::size_t bytes) noexcept { account_.cancel(bytes); }
     void refund(std::size_t bytes) noexcept { account_.refund(bytes); }

@@ -171,9 +171,18 @@ template <class Ledger> class charged_pages {
             ahead_.load(std::memory_order_relaxed) != 0 ? ahead_.exchange(0, std::memory_order_relaxed) : 0;
         detail::pending_charge<Ledger> charge{ledger_}; // its end cancels what is not confirmed
         detail::page_budget budget{.most = ahead};
-        const auto hold = [&](std::size_t n) noexcept {
-            if (!charge.hold(bytes_of(n - ahead), asked)) return false;
+        const auto hold = [&](std::size_t n, detail::memory_request& by) noexcept {
+            if (!charge.hold(bytes_of(n - ahead), by)) return false;
             return budget.most = n, true;
+        };
+        const auto refused_at_limit = [&] { return asked.why.outcome == charge_outcome::over_limit; };
+        // For a huge OS page idle memory of others makes room, too, else an OS page is touched after the other.
+        const auto hold_unit = [&](std::size_t n) noexcept {
+            if (hold(n, asked)) return true;
+            if constexpr (requires { ledger_.try_from_idle(asked.why, [](detail::memory_request&) { return true; }); })
+                return refused_at_limit() &&
+                       ledger_.try_from_idle(asked.why, [&](detail::memory_request& unit) { return hold(n, unit); });
+            return false;
         };
         for (;;) {
             budget.wanted = 0;
@@ -185,8 +194,8 @@ template <class Ledger> class charged_pages {
             if (charge.held() != 0) charge.cancel();
             if (const std::size_t needs = budget.clean; needs > budget.most) {
                 const bool wants = budget.wanted > needs;
-                if (wants && hold(budget.wanted)) continue;
-                if ((!wants || asked.why.outcome == charge_outcome::over_limit) && hold(needs)) continue;
+                if (wants && hold_unit(budget.wanted)) continue;
+                if ((!wants || refused_at_limit()) && hold(needs, asked)) continue;
                 const charge_status why = asked.why;
                 detail::page_budget used{.most = 0, .only_used = true};
                 if (why.outcome == charge_outcome::over_limit) got = in_move(move, get, used);

@@ -1,7 +1,10 @@
 // Huge OS pages are larger than ours: what goes back to the system goes in whole ones, as far as they are free.
 #include <support/catch.hpp>
 
+#include <allot/account/account.hpp>
+#include <allot/ledger/tree.hpp>
 #include <allot/page/arena.hpp>
+#include <allot/row_manager.hpp>
 
 #include <cstring>
 #include <fstream>
@@ -107,4 +110,28 @@ TEST_CASE("whatever was taken and given at random, a trim leaves only what is he
     pages.trim();
     CHECK(pages.resident() == 0);
     CHECK(pages.valid());
+}
+
+// Where the limit has room for it, a manager is charged for a huge OS page at a time, not for a page.
+TEST_CASE("idle memory of others makes room for whole huge OS pages", "[arena][accounts]") {
+    struct in_tree : allot::policies<allot::ledger::tree, allot::oom::null> {};
+    const auto charges_of = [](std::size_t limit) {
+        allot::account engine{allot::name{"engine"}, allot::limit{limit}};
+        allot::row_manager<in_tree> had{engine}, takes{engine};
+        std::vector<void*> rows;
+        while (had.used() < 30_MiB) rows.push_back(had.allocate(1000));
+        for (void* const row : rows) had.release(row);
+        rows.clear();
+        std::size_t charges = 0;
+        for (std::size_t before = 0; takes.used() < 30_MiB; before = takes.account().used()) {
+            rows.push_back(takes.allocate(1000));
+            charges += takes.account().used() > before;
+        }
+        for (void* const row : rows) takes.release(row);
+        CHECK(engine.peak() <= limit);
+        return charges;
+    };
+    const std::size_t fresh = charges_of(80_MiB), handed_over = charges_of(37_MiB);
+    CHECK(fresh > 7); // of 14 MiB behind the first 16 MiB, which get no huge OS pages
+    CHECK(handed_over <= fresh + 1);
 }
