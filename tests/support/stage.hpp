@@ -10,12 +10,13 @@
 #include <allot/sys/fault.hpp>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <memory>
-#include <thread>
+#include <pthread.h>
 #include <vector>
 
 #if !ALLOT_FAULTS
@@ -36,13 +37,18 @@ class stage final : allot::sys::fault::stage {
     /// Returns when all roles have ended.
     void play() {
         allot::sys::fault::director = this;
-        while (crew().size() < roles_.size()) crew().push_back(std::make_unique<hand>());
+        while (crew().size() < roles_.size()) crew().push_back(std::make_unique<hand>(stack_of(crew().size())));
         for (std::size_t i = 0; i != roles_.size(); ++i) crew()[i]->serves = this, crew()[i]->part = i;
         over_.store(0, std::memory_order_relaxed);
         let_go_on(choose());
         over_.wait(0);
         allot::sys::fault::director = nullptr;
     }
+
+    /// The next play has new threads, on the same stacks. Others remember addresses of objects that they used, which
+    /// later ones may get again (thread_cache_registry.hpp); and a thread's number is in its stack. So two plays that
+    /// differ in nothing else are equal after this.
+    static void dismiss() { crew().clear(); }
 
     // ---- of the role that runs ----------------------------------------------------------------------------------
 
@@ -86,12 +92,22 @@ class stage final : allot::sys::fault::stage {
         stage* serves = nullptr;
         std::size_t part = 0;
         bool leaves = false;
-        std::thread thread{[this] { work(); }};
+        pthread_t thread{};
 
+        explicit hand(std::vector<std::byte>& stack) {
+            pthread_attr_t on;
+            pthread_attr_init(&on);
+            pthread_attr_setstack(&on, stack.data(), stack.size());
+            const auto run = [](void* self) -> void* { return static_cast<hand*>(self)->work(), nullptr; };
+            if (pthread_create(&thread, &on, run, this) != 0)
+                std::fputs("no thread for a role\n", stderr), std::_Exit(1);
+            pthread_attr_destroy(&on);
+        }
+        hand(const hand&) = delete;
         ~hand() {
             leaves = true;
             go();
-            thread.join();
+            pthread_join(thread, nullptr);
         }
         void go() noexcept {
             goes.store(1, std::memory_order_release);
@@ -108,7 +124,13 @@ class stage final : allot::sys::fault::stage {
             }
         }
     };
+    static std::vector<std::byte>& stack_of(std::size_t n) {
+        static std::vector<std::unique_ptr<std::vector<std::byte>>> all;
+        while (all.size() <= n) all.push_back(std::make_unique<std::vector<std::byte>>(1 << 20));
+        return *all[n];
+    }
     static std::vector<std::unique_ptr<hand>>& crew() {
+        static_cast<void>(stack_of(0)); // the stacks end last
         static std::vector<std::unique_ptr<hand>> all;
         return all;
     }
