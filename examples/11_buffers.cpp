@@ -6,10 +6,10 @@
 
 using namespace allot::literals;
 
-struct pool : allot::policies<> {};
+struct batches : allot::policies<> {};
 
 int main() {
-    allot::row_manager<pool> rows{allot::limit{64_MiB}};
+    allot::row_manager<batches> rows{allot::limit{64_MiB}};
     allot::buffer_memory memory{rows}; // or over a chunk arena, the process' heap, a device allocator and a stream
 
     allot::account query{allot::name{"query"}, allot::limit{1_MiB}};

@@ -31,7 +31,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <new>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
@@ -324,8 +324,8 @@ template <class Policies> class chunk_heap {
     void drop_metadata() noexcept {
         const lock_guard hold(lock_);
         if (fit_.bytes() != 0 || fit_.metadata_bytes() == 0) return;
-        std::destroy_at(&fit_);
-        std::construct_at(&fit_, unit, charged_metadata{books_});
+        fit_.~fit_type();
+        ::new (static_cast<void*>(&fit_)) fit_type{unit, charged_metadata{books_}};
     }
     // Removes whole pages from the fit: of the first free run with at least `step` bytes of them. Requires lock_.
     std::size_t free_pages(std::byte*& first, std::size_t most, std::size_t step) noexcept {
