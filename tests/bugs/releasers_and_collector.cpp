@@ -70,7 +70,7 @@ TEMPLATE_TEST_CASE("a page is not given away under its releasers", "[threads]", 
         end.arrive_and_wait();
         check();
         if (!rows.valid() || rows.live_rows() != 0) good = false;
-        rows.release_empty_pages();
+        rows.trim();
         if (rows.used() != 0) good = false;
         if (!good) break;
     }
