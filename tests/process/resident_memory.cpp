@@ -26,6 +26,7 @@ using allot::account;
 using allot::limit;
 using allot::name;
 
+#if !ALLOT_ASAN && !ALLOT_TSAN // whose memory counts, too
 namespace {
 
 struct in_tree : allot::policies<allot::ledger::tree, allot::oom::null> {};
@@ -183,7 +184,6 @@ template <class Object> void holds_for(std::size_t most) {
 }
 } // namespace
 
-#if !ALLOT_ASAN && !ALLOT_TSAN // whose memory counts, too
 TEST_CASE("a limit bounds the resident memory of rows", "[process][resident]") {
     holds_for<allot::row_manager<in_tree>>(64_MiB);
     CHECK(growth([] { alone<allot::row_manager<counted>>(64_MiB); }) <= 64_MiB + 16_MiB);
