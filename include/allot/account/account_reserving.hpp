@@ -62,7 +62,10 @@ struct reserving {
             w.at = &level;
             w.held_back = made.status_.outcome == charge_outcome::held_back;
             w.passes = false;
-            if (level.is_below(*w.in)) return queue_of(w).sleep(w, tree.waits), false;
+            if (level.is_below(*w.in)) {
+                queue_of(w).sleep(w, tree.waits);
+                return tree.looks_at_all = true, false; // for those that did not fit beside its try
+            }
             queue_of(w).remove(w);
             enter(w, tree, level);
         }

@@ -65,11 +65,14 @@ ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::si
     if (tree.has_waiters()) {
         if (refunds != 0) note_refund(at, refunds, tree);
         if (slept != nullptr) let_pass_behind(*slept, tree);
-        if (at_all) woken = choose_of_all(tree);
+        if (at_all) woken = choose_of_all(tree, nullptr);
         else if (looks || refunds != 0) woken = choose_from(at, tree);
-        if (waiter* const first = take_queued(woken)) {
+        while (waiter* const first = take_queued(woken)) {
             grant(*first, tree, *granted);
             if (tree.peak_copy != nullptr) copy_peak(tree.root(), *tree.peak_copy);
+            if (granted->to != nullptr) break;
+            tree.may_grant = std::exchange(tree.looks_at_all, false); // it sleeps: others fit that did not beside it
+            woken = choose_of_all(tree, woken);
         }
         if (slept != nullptr && !slept->trying && slept->judged != nullptr) // once those are chosen that may try
             slept->judged->post_in_lock(failure_of(*slept));

@@ -146,8 +146,7 @@ inline waiter* choose_from(const account_node& at, account_tree& tree) noexcept 
         woken = choose_at(*n, tree, false, woken);
     return woken;
 }
-inline waiter* choose_of_all(account_tree& tree) noexcept {
-    waiter* woken = nullptr;
+inline waiter* choose_of_all(account_tree& tree, waiter* woken) noexcept {
     tree.root().walk([&](tree_node& n) { woken = choose_at(n, tree, true, woken); });
     return woken;
 }

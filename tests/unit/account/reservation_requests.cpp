@@ -595,6 +595,24 @@ TEST_CASE("a cancel races a grant: exactly one of them happens", "[accounts][res
     CHECK(root.used() == 0);
 }
 
+TEST_CASE("a queued reservation gets memory that did not fit beside the failed try of another one",
+          "[accounts][reservations][waiting]") {
+    account root{name{"root"}, limit{100}}, sort{root, name{"sort"}, limit{60}}, join{root, name{"join"}};
+    REQUIRE(sort.try_charge(55));
+    REQUIRE(join.try_charge(45));
+    keeper large, small;
+    REQUIRE(queued(sort.reserve_for(10, large.later)));
+    REQUIRE(queued(join.reserve_for(3, small.later)));
+    sort.refund(5); // room for `large` in its own account, but not in the root
+    CHECK(large.calls == 0);
+    CHECK(small.calls == 1);
+    CHECK(small.got);
+    join.refund(10);
+    CHECK(large.calls == 1);
+    CHECK(large.got);
+    sort.refund(50), join.refund(35);
+}
+
 TEST_CASE("queued reservations of many threads are all granted, and none is lost",
           "[accounts][reservations][waiting]") {
     const support::rescue ends{"queued reservations of many threads"};
