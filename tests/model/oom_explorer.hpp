@@ -67,7 +67,7 @@ class explorer {
         while (!stack_.empty() && found_.wrong.empty()) {
             frame& top = stack_.back();
             const unsigned killable = program_.kills && !top.at.killed ? tasks() : 0, returns = threads() + killable;
-            if (top.next == returns + (program_.outside != 0 ? 1 + threads() : 0)) {
+            if (top.next == returns + 1 + threads()) {
                 if (top.moves == 0 && !is_over(top.at)) report(top.at, "no thread can go on");
                 colours_[key(top.at)] = {closed, top.most};
                 found_.most = {top.before.rollbacks + top.most.rollbacks, top.before.splits + top.most.splits};
@@ -196,7 +196,8 @@ class explorer {
                       unsigned{w.passes} << 6 | unsigned{t.held_back} << 7,
                   unsigned{w.passed}, unsigned{w.place}, static_cast<unsigned>(t.state), unsigned{t.used},
                   unsigned{t.alone},
-                  unsigned{t.refused} | unsigned{t.own} << 1 | unsigned{t.passes} << 2 | unsigned{t.delayed} << 3,
+                  unsigned{t.refused} | unsigned{t.own} << 1 | unsigned{t.passes} << 2 | unsigned{t.delayed} << 3 |
+                      unsigned{t.may_run} << 4 | unsigned{t.lasts} << 5,
                   unsigned{t.bypasses}, s.all.attempts_alone(i), static_cast<unsigned>(t.unknown),
                   static_cast<unsigned>(t.free)})
                 k += static_cast<char>(v);

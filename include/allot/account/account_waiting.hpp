@@ -331,7 +331,8 @@ class waiting_request {
     // Returns: the signals that ended one sleep; 0: its time is over; `decided`: the arbiter has a verdict.
     std::uint32_t sleep_once() noexcept {
         if (judged_ != nullptr && judged_->look() != verdict::sleep) return judged_thread::decided;
-        const judged_thread::alarm next = judged_ != nullptr ? judged_->next_alarm() : judged_thread::alarm{};
+        const judged_thread::alarm next =
+            judged_ != nullptr ? judged_->next_alarm(judged_->overdue_at()) : judged_thread::alarm{};
         const std::uint64_t until = min(min(next.at, look_at_), end_);
         const std::uint32_t signals = spot().wait_until(until);
         if (signals != 0 || until == end_) return signals;

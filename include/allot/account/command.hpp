@@ -43,7 +43,7 @@ enum class event : std::uint8_t {
     split,
     refused,  // it can be neither rolled back nor split
     let_pass, // its request fits: it is made before the one that it goes behind
-    delayed,  // the decision is put off: bytes that no task holds may serve it
+    delayed,  // the decision is put off: bytes that no task holds may serve it, or a wait may be over
 
     // from the thread; its state changes if the machine decides so
     requested,   // its request was refused for the first time
@@ -61,9 +61,9 @@ enum class event : std::uint8_t {
     // from others
     task_begun, // number, free: its priority
     task_ended,
-    resource_begun,
+    resource_begun, // number: of permits
     resource_ended,
-    held,         // number: the task
+    held,         // number: the task; no_id: none of them
     let_go,       // the same
     refunded,     // bytes were, or reclaimers can free some; detail: memory_kind
     held_outside, // bytes, by no task, until `returned`; detail: memory_kind

@@ -149,15 +149,20 @@ class judged_thread {
         std::uint64_t at = sys::parking::never;
         oom::event what = oom::event::overdue;
     };
-    alarm next_alarm() const noexcept {
-        const std::uint64_t decides = by_.decides_at(id_), overdue = wait_limit{by_.longest_sleep}.deadline();
+    alarm next_alarm(std::uint64_t overdue) const noexcept {
+        const std::uint64_t decides = by_.decides_at(id_);
         return decides < overdue ? alarm{decides, oom::event::waited_long} : alarm{overdue, oom::event::overdue};
     }
+    // On fine_clock, of a sleep that begins now.
+    std::uint64_t overdue_at() const noexcept { return wait_limit{by_.longest_sleep}.deadline(); }
     // Sleeps while it is rolled back.
     verdict wait_until_ready() noexcept {
+        const std::uint64_t overdue = overdue_at();
         verdict v = post({.what = oom::event::ready});
-        const alarm longest = next_alarm();
-        while (v == verdict::sleep) v = spot.wait_until(longest.at) == 0 ? post({.what = longest.what}) : look();
+        while (v == verdict::sleep) {
+            const alarm next = next_alarm(overdue);
+            v = spot.wait_until(next.at) == 0 ? post({.what = next.what}) : look();
+        }
         return v;
     }
 

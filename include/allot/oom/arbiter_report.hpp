@@ -54,15 +54,18 @@ inline void write_thread(text_writer& out, const task_register& of, thread_id id
             .put(" (")
             .put(text_of(t.memory))
             .put(")");
-    if (t.delayed) out.put(", and for bytes that no task holds");
+    if (t.delayed) out.put(", keeps the time of a decision that is put off");
     if (t.scopes == 0) out.put(", in no retry scope");
     if (t.waits == waits_for::outside) out.put(", waits for what no task holds");
     if (t.waits == waits_for::pool) out.put(", waits for pool threads");
     if (t.waits == waits_for::task) name((out.put(", waits for "), t.on));
     if (t.waits == waits_for::resource) {
         out.put(", waits for a resource of");
-        for (const task_id holder : of.states.holders(t.on)) name((out.put(' '), holder));
+        for (const task_id holder : of.states.holders(t.on))
+            if (holder != no_id) name((out.put(' '), holder));
+            else out.put(" a thread");
     }
+    if (t.may_run) out.put(", which may be over");
     if (t.attempts != 0) out.put(", ").number(t.attempts).put(" attempts without progress");
     out.newline();
 }

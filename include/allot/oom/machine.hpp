@@ -11,7 +11,8 @@
 //   it may not be rolled back   its request is refused
 //
 // A decision over requests that wait is put off while bytes that no task holds would serve the first of them: for as
-// long as a token announces them, else until the thread of that request says that it has waited long.
+// long as a token announces them, else until the thread of that request says that it has waited long. So is each one
+// that would be due if waits that may be over were not, once for each such wait.
 // A request that a limit of its task alone refuses is decided among the threads of that task.
 // Cost: step() is O(threads) where it decides, else O(1); only add_task(), add_thread(), work_on() and hold() take
 // memory. Threads: as any value.
@@ -93,7 +94,7 @@ class machine : public situation {
         case event::left: return finish(c.thread, c.on, sink), 1;
         case event::task_begun: return add_task({c.number, c.free});
         case event::task_ended: return end_task(c.on, sink), 1;
-        case event::resource_begun: return add_resource();
+        case event::resource_begun: return add_resource(static_cast<std::uint32_t>(c.number));
         case event::resource_ended: return end_resource(c.on), 1;
         case event::held: return hold(c.on, static_cast<task_id>(c.number), true, sink), 1;
         case event::let_go: return hold(c.on, static_cast<task_id>(c.number), false, sink), 1;
@@ -143,6 +144,9 @@ class machine : public situation {
     }
     /// Its id is free then.
     template <class Sink> void end_thread(thread_id id, Sink sink) {
+        const thread& t = threads_[id];
+        if (t.task != no_id) note_done(t, t.task);
+        for (const task_id other : t.others) note_done(t, other);
         step(id, event::ended, sink);
         threads_[id].used = false;
     }
@@ -165,6 +169,7 @@ class machine : public situation {
     }
     template <class Sink> void finish(thread_id id, task_id which, Sink sink) {
         thread& t = threads_[id];
+        note_done(t, which);
         if (t.task != which) {
             std::erase(t.others, which);
         } else if (t.others.empty()) {
@@ -175,16 +180,20 @@ class machine : public situation {
         }
         decide(sink);
     }
-    resource_id add_resource() {
+    resource_id add_resource(std::uint32_t permits = 1) {
         const resource_id id = free_id(resources_);
-        resources_[id].used = true;
+        resources_[id] = {.used = true, .permits = permits, .holders = {}};
         return id;
     }
     void end_resource(resource_id id) noexcept { resources_[id] = {}; }
     template <class Sink> void hold(resource_id r, task_id by, bool now, Sink sink) {
         auto& holders = resources_[r].holders;
-        if (now) holders.push_back(by);
-        else if (const auto h = std::find(holders.begin(), holders.end(), by); h != holders.end()) holders.erase(h);
+        if (now) {
+            holders.push_back(by);
+        } else if (const auto h = std::find(holders.begin(), holders.end(), by); h != holders.end()) {
+            holders.erase(h);
+            note_over([r](const thread& t) { return t.waits == waits_for::resource && t.on == r; });
+        }
         decide(sink); // a hold may complete a deadlock, too
     }
 
@@ -200,7 +209,8 @@ class machine : public situation {
         const bool was_alone = t.alone; // which ends with each event but that of a new try
         if (by != event::announced) t.alone = false;
         if (by == event::failed && was_alone && !t.held_back && t.state == thread_state::alloc &&
-            is_alone(id, scope_of(t)) && !is_served_from_outside(t) && !may_be_served_from_outside(t)) {
+            is_alone(id, scope_of(t)) && !is_served_from_outside(t) && !may_be_served_from_outside(t) &&
+            (may_go_back(t) || !any_unsure())) {
             note_failed_alone(t);
             roll_back(id, sink);
             decide(sink);
@@ -246,6 +256,7 @@ class machine : public situation {
     template <class Sink> void wait(thread_id id, waits_for what, std::uint32_t on, Sink sink) {
         threads_[id].waits = what;
         threads_[id].on = on;
+        threads_[id].may_run = threads_[id].lasts = false;
         decide(sink);
     }
     /// `gathered`: free memory is whole again, as it is where a thread is woken or splits. Else the attempt that begins
@@ -289,10 +300,18 @@ class machine : public situation {
         else split(id, sink);
         return true;
     }
-    /// The decision that is put off is due now. Where no task needs it any more, the next one may be put off again.
+    /// The decision that is put off is due now: waits that may be over, or for work that nobody does, last. Where no
+    /// task needs it any more, the next one may be put off again.
     template <class Sink> bool waited_long(thread_id id, Sink sink) {
-        const thread& t = threads_[id];
+        thread& t = threads_[id];
         if (!t.delayed) return false;
+        bool by_waits = false;
+        for (thread& each : threads_)
+            if (each.used && (each.may_run || is_unsure(each))) {
+                each.may_run = false;
+                by_waits = each.lasts = true;
+            }
+        if (by_waits) return t.delayed = false, decide(sink), true;
         const bool is_due = is_deadlocked();
         if (is_due) outside_[static_cast<std::size_t>(t.memory)].stays = t.unknown;
         end_delay(is_due ? delay::over : delay::none);
@@ -312,6 +331,7 @@ class machine : public situation {
 
   private:
     bool is_spent(const thread& t) const noexcept { return t.attempts >= rules_.most_attempts; }
+    bool may_go_back(const thread& t) const noexcept { return may_be_rolled_back(t) && !is_spent(t); }
     void note_progress() noexcept { ++epoch_; }
     void note_part_done() noexcept {
         note_progress();
@@ -336,7 +356,7 @@ class machine : public situation {
     }
     template <class Sink> void roll_back(thread_id id, Sink& sink) {
         thread& t = threads_[id];
-        if (!may_be_rolled_back(t) || is_spent(t)) return refuse(id, sink);
+        if (!may_go_back(t)) return refuse(id, sink);
         ++t.attempts;
         set(id, event::rolled_back, sink);
     }
@@ -412,10 +432,46 @@ class machine : public situation {
         if (!threads_[first].delayed) set(first, event::delayed, sink);
         return true;
     }
+    // Waits that this holds for may be over now.
+    template <class Holds> void note_over(Holds holds) noexcept {
+        for (thread& t : threads_) t.may_run = t.may_run || (t.used && holds(t));
+    }
+    // The thread has done what it did for the task.
+    void note_done(const thread& by, task_id of) noexcept {
+        const bool of_pool = by.kind != thread_kind::dedicated;
+        note_over([&](const thread& t) {
+            return &t != &by && ((t.waits == waits_for::task && t.on == of) ||
+                                 (of_pool && t.waits == waits_for::pool && takes_part(t, of)));
+        });
+    }
+    // Whether a decision would be due now, if no wait that may be over was.
+    bool wait_delays() const noexcept {
+        bool any = false;
+        for (const thread& t : threads_) any = any || (t.used && t.may_run);
+        if (!any) return false;
+        for (const thread& t : threads_)
+            if (t.used && t.own && is_deadlocked_within(t.task, seen::as_lasting)) return true;
+        return is_deadlocked(seen::as_lasting);
+    }
     template <class Sink> void decide(Sink& sink) {
         for (const thread& t : threads_)
             if (t.used && t.own && decide_among(t.task, sink)) return;
-        decide_among(no_id, sink);
+        if (!decide_among(no_id, sink) && wait_delays()) delay_for_waits(sink);
+    }
+    // Of those that sleep the first keeps the time.
+    template <class Sink> void delay_for_waits(Sink& sink) {
+        const thread_id first = find(true, [](const thread& t) {
+            return takes_part(t) && (t.state == thread_state::blocked || t.state == thread_state::bufn);
+        });
+        if (first == no_id || threads_[first].delayed) return;
+        ++delays_;
+        set(first, event::delayed, sink);
+    }
+    // What cannot be taken back, a split or a refusal, is put off while it is unsure that a thread waits in vain.
+    template <class Sink> bool put_off_for_waits(Sink& sink) {
+        const bool unsure = any_unsure();
+        if (unsure) delay_for_waits(sink);
+        return unsure;
     }
     // It has all memory that others would return, and is refused: it is split when its turn comes again.
     void note_failed_alone(thread& t) noexcept {
@@ -441,6 +497,7 @@ class machine : public situation {
             const auto may_go = [&](const thread& t) { return sleeps(t) && may_be_rolled_back(t); };
             thread_id victim = find(false, may_go);
             if (victim == no_id) victim = find(false, sleeps);
+            if (!may_go_back(threads_[victim]) && put_off_for_waits(sink)) return true;
             if (waiting != 1 || !rules_.tries_alone) roll_back(victim, sink);
             else if (is_alone(victim, of)) try_alone(victim, sink); // else others are on their way back
             return true;
@@ -450,7 +507,7 @@ class machine : public situation {
         if (chosen == no_id) return true; // a cycle of waits for other things: none of them is a request
         if (rules_.tries_alone && !is_alone(chosen, of)) return true; // others are on their way back
         if (rules_.tries_alone && !has_tried_alone(chosen)) try_alone(chosen, sink);
-        else split(chosen, sink);
+        else if (!put_off_for_waits(sink)) split(chosen, sink);
         return true;
     }
 };

@@ -1,25 +1,32 @@
 // Waits that are not for memory: the arbiter must know them, or it cannot see that no task can go on.
 //
-//     allot::oom::resource permits{tasks};
+//     allot::oom::resource permits{tasks, 4};    // a semaphore of four
 //     {
 //         allot::oom::scoped_wait w{permits};    // this thread waits for those that hold permits
 //         semaphore.acquire();
 //     }
 //     allot::oom::resource::holder mine{permits}; // its task holds one from now on
 //     ...
+//     allot::oom::latch built{tasks};             // by worker: build(); built.count_down();
+//     built.wait();                               // for whoever counts down
 //     { allot::oom::scoped_wait w{other_task};           result.get(); }
 //     { allot::oom::scoped_wait w{allot::oom::for_pool}; pool_done.wait(); } // for pool threads that work for its task
 //     { allot::oom::scoped_wait w{allot::oom::outside};  ::read(...); }       // for a disk: it ends by itself
 //
-// On a thread without a task_thread these do nothing.
-// Cost: 32 bytes a wait; the arbiter's lock at begin and end. Threads: one each, but resource: any.
+// The arbiter knows the end of a wait for a latch or a resource when it is counted down or let go. That of a task or
+// of a pool is over, for all that the arbiter knows, when one of their threads ends: then it waits for a while until
+// the waiting thread has run.
+// On a thread without a task_thread waits are not known.
+// Cost: 32 bytes a wait; the arbiter's lock at begin and end. Threads: one each, but resource and latch: any.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/oom/arbiter.hpp>
 #include <allot/oom/task.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <latch>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
@@ -28,8 +35,10 @@ namespace oom {
 /// What tasks hold and others wait for: a semaphore, a pool of buffers, a lock that is held while memory is requested.
 class resource {
   public:
-    /// Requires: it outlives its holders and waits; the arbiter outlives it. Throws: std::bad_alloc.
-    explicit resource(arbiter& by) : by_(by), id_(by.post({.what = event::resource_begun}).result) {}
+    /// `permits`: how many tasks can hold it at a time. Requires: it outlives its holders and waits; the arbiter
+    /// outlives it. Throws: std::bad_alloc.
+    explicit resource(arbiter& by, std::uint32_t permits = 1)
+        : by_(by), id_(by.post({.what = event::resource_begun, .number = permits}).result) {}
     resource(const resource&) = delete;
     resource& operator=(const resource&) = delete;
     ~resource() { by_.post({.what = event::resource_ended, .on = id_}); }
@@ -58,9 +67,38 @@ class resource {
 
   private:
     friend class scoped_wait;
+    friend class latch;
 
     arbiter& by_;
     const resource_id id_;
+};
+
+/// As std::latch: a counter that threads wait for, until others have counted it down to 0. The arbiter knows that a wait
+/// is over before its thread has run, so it takes no thread for stuck that can go on.
+class latch {
+  public:
+    /// Requires: `count` is not negative; it outlives its waits and calls of count_down(); the arbiter outlives it.
+    /// Throws: std::bad_alloc.
+    explicit latch(arbiter& by, std::ptrdiff_t count = 1) : open_(by), left_(count) {
+        for (std::ptrdiff_t n = 0; n < count; ++n) post(event::held);
+    }
+    latch(const latch&) = delete;
+    latch& operator=(const latch&) = delete;
+
+    /// Call it before the token of the thread ends. Requires: it was called less than `count` times.
+    void count_down() noexcept {
+        post(event::let_go);
+        left_.count_down();
+    }
+    void wait() const noexcept;
+    bool try_wait() const noexcept { return left_.try_wait(); }
+
+  private:
+    friend class scoped_wait;
+    void post(event what) { open_.by_.post({.what = what, .on = open_.id_, .number = no_id}); } // by no task
+
+    resource open_; // held once for each that is to come
+    std::latch left_;
 };
 
 struct for_pool_t {};
@@ -73,6 +111,8 @@ class scoped_wait {
   public:
     explicit scoped_wait(const resource& r) noexcept
         : scoped_wait(task_thread::now(r.by_), waits_for::resource, r.id_) {}
+    /// For what another thread does before it counts the latch down: a future, a queue.
+    explicit scoped_wait(const latch& l) noexcept : scoped_wait(l.open_) {}
     explicit scoped_wait(const task& t) noexcept : scoped_wait(task_thread::now(t.by()), waits_for::task, t.id()) {}
     explicit scoped_wait(for_pool_t) noexcept : scoped_wait(task_thread::now(), waits_for::pool, no_id) {}
     explicit scoped_wait(outside_t) noexcept : scoped_wait(task_thread::now(), waits_for::outside, no_id) {}
@@ -108,6 +148,11 @@ class scoped_wait {
     const std::uint32_t on_;
     std::uint64_t task_ = 0; // its number: ids are used again
 };
+
+inline void latch::wait() const noexcept {
+    const scoped_wait here{*this};
+    left_.wait();
+}
 
 } // namespace oom
 } // namespace allot::inline ALLOT_ABI

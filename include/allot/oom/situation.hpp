@@ -1,7 +1,8 @@
 // Which threads work for which tasks, in which states, and what each waits for: what the machine decides over.
 //
 // A thread is stuck while it waits for memory, is rolled back, or waits for a task, a pool or a resource that tasks
-// hold: explicit edges, no samples. A task is blocked if one of its dedicated threads is held up by others (rules: or
+// hold: explicit edges, no samples. A wait that may be over, since one that could end it has ended or let go, is no
+// edge until its thread has run, or a decision was put off for it as long as it may be. A task is blocked if one of its dedicated threads is held up by others (rules: or
 // all are), and each pool thread that works for it is. A request that a limit of its task alone refuses (`own`) waits
 // for no other task: then the threads of that task decide. Bytes that no task holds may come back by themselves:
 // where they would serve the first request that waits, a decision is put off.
@@ -62,6 +63,8 @@ class situation {
         bool held_back = false;     // it sleeps though its request fits, behind another that is due
         bool passes = false;        // that one, with its next try
         bool delayed = false;       // it keeps the time while a decision is put off
+        bool may_run = false;       // its wait may be over: one that could end it has ended, or let go
+        bool lasts = false;         // its wait did while a decision was put off for it
         bool covered = false;       // it has ended, or the same thread of the program works by an inner token now
         std::uint8_t bypasses = 0;  // others that were woken before it, though it is first
         std::uint32_t barred = 0;   // no_rollback tokens; while it has one, it must not be rolled back
@@ -88,6 +91,7 @@ class situation {
 
     struct resource {
         bool used = false;
+        std::uint32_t permits = 1; // fewer holders stop nobody
         std::vector<task_id> holders; // once for each time that they hold it
 
         friend bool operator==(const resource&, const resource&) = default;
@@ -101,6 +105,8 @@ class situation {
         friend bool operator==(const outside&, const outside&) = default;
     };
     enum class delay : std::uint8_t { none, runs, over };
+    // How waits that may be over are seen.
+    enum class seen { as_over, as_lasting };
 
     explicit situation(const oom::rules& r) noexcept : rules_(r) {}
 
@@ -116,15 +122,16 @@ class situation {
     std::uint64_t delays() const noexcept { return delays_; }
 
     /// Whether the thread runs on only when others do something.
-    bool is_stuck(const thread& t) const noexcept {
+    bool is_stuck(const thread& t, seen how = seen::as_over) const noexcept {
         if (t.state == thread_state::blocked || t.state == thread_state::bufn) return true;
+        if (t.may_run && how == seen::as_over) return false;
         switch (t.waits) {
         case waits_for::nothing:
         case waits_for::outside: return false;
         case waits_for::task:
             return t.on < tasks_.size() && tasks_[t.on].used; // ended, or never begun: it stops nobody
         case waits_for::pool: return true;
-        case waits_for::resource: return !resources_[t.on].holders.empty();
+        case waits_for::resource: return resources_[t.on].holders.size() >= resources_[t.on].permits;
         }
         return false;
     }
@@ -148,15 +155,15 @@ class situation {
     /// Whether a request of the thread may end by a rollback or a split.
     static bool may_be_rolled_back(const thread& t) noexcept { return t.scopes != 0 && t.barred == 0; }
     /// Whether there are threads, and each task that has some is blocked.
-    bool is_deadlocked() const noexcept {
+    bool is_deadlocked(seen how = seen::as_over) const noexcept {
         return all_that_take_part(no_id, [&](const thread& t) {
             const bool one_blocks_its_task = t.kind == thread_kind::dedicated && rules_.task_is_blocked != blocks::all;
-            return is_stuck(t) || (one_blocks_its_task && is_held_up(t.task));
+            return is_stuck(t, how) || (one_blocks_its_task && is_held_up(t.task, how));
         });
     }
     /// Whether the task has threads, and they wait for nothing that others hold, and none of them can go on.
-    bool is_deadlocked_within(task_id of) const noexcept {
-        return all_that_take_part(of, [&](const thread& t) { return is_stuck_by_itself(t, of); });
+    bool is_deadlocked_within(task_id of, seen how = seen::as_over) const noexcept {
+        return all_that_take_part(of, [&](const thread& t) { return is_stuck_by_itself(t, of, how); });
     }
     template <class Is> bool all_that_take_part(task_id of, Is is) const noexcept {
         bool any = false;
@@ -223,20 +230,34 @@ class situation {
         return false;
     }
     // Whether only threads of this task can let it run on.
-    bool is_stuck_by_itself(const thread& t, task_id of) const noexcept {
+    bool is_stuck_by_itself(const thread& t, task_id of, seen how) const noexcept {
         if (t.state == thread_state::blocked || t.state == thread_state::bufn) return t.own;
+        if (!is_stuck(t, how)) return false;
         if (t.waits == waits_for::task) return t.on == of;
-        if (t.waits == waits_for::resource) return is_stuck(t) && !is_held_by_others(t.on, of);
-        return t.waits == waits_for::pool;
+        return t.waits == waits_for::pool || !is_held_by_others(t.on, of);
     }
     // Whether a dedicated thread of the task waits for memory, or for what others hold.
-    bool is_held_up(task_id id) const noexcept {
+    bool is_held_up(task_id id, seen how) const noexcept {
         for (const thread& t : threads_) {
-            if (!takes_part(t) || t.kind != thread_kind::dedicated || t.task != id || !is_stuck(t)) continue;
-            if (t.state == thread_state::blocked || t.state == thread_state::bufn || !is_stuck_by_itself(t, id))
+            if (!takes_part(t) || t.kind != thread_kind::dedicated || t.task != id || !is_stuck(t, how)) continue;
+            if (t.state == thread_state::blocked || t.state == thread_state::bufn || !is_stuck_by_itself(t, id, how))
                 return true;
         }
         return false;
+    }
+    // Whether it waits for work that no thread is seen to do: it may not have begun, or may be over.
+    bool is_unsure(const thread& t) const noexcept {
+        if (t.lasts || !takes_part(t) || (t.waits != waits_for::task && t.waits != waits_for::pool)) return false;
+        const bool for_pool = t.waits == waits_for::pool;
+        for (const thread& o : threads_)
+            if (&o != &t && takes_part(o, for_pool ? t.task : t.on) && (!for_pool || o.kind != thread_kind::dedicated))
+                return false;
+        return true;
+    }
+    bool any_unsure() const noexcept {
+        bool any = false;
+        for (const thread& t : threads_) any = any || (t.used && is_unsure(t));
+        return any;
     }
     const alone_mark& mark_of(const thread& t) const noexcept { return t.own ? t.alone_of_own : t.alone_of_all; }
     std::uint64_t epoch_of(const thread& t) const noexcept { return t.own ? tasks_[t.task].epoch : epoch_; }

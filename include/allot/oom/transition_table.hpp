@@ -61,6 +61,7 @@ inline constexpr auto transitions = [] {
         {bufn_wait, ready, bufn},
         {running, ready, running}, // it was woken meanwhile
         {bufn, tries_alone, running},
+        {bufn, delayed, bufn},
         {bufn, split, split_throw},
         {bufn, refused, running},
         {bufn, removed, remove_throw},

@@ -243,7 +243,7 @@ TEST_CASE("two tasks that deadlock beside a holder without a task both end witho
     std::string page(4096, ' ');
     allot::text_writer out{page.data(), page.size()};
     all.tasks.write_tasks(out);
-    CHECK_THAT(std::string(out.view()), ContainsSubstring("and for bytes that no task holds"));
+    CHECK_THAT(std::string(out.view()), ContainsSubstring("keeps the time of a decision that is put off"));
     prefetch.reset();
     threads.clear();
     CHECK(done == 2);

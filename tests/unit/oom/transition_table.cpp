@@ -29,7 +29,7 @@ constexpr std::string_view grid[thread_states] = {
     /* blocked      */ ". . . . R . . U . R X . R T S R R B",
     /* bufn_throw   */ ". . . . . W . U . . X R . . . . . .",
     /* bufn_wait    */ ". . . . . . N U . . X R . . . . . .",
-    /* bufn         */ ". . . . . . . U . . X R R . S R . .",
+    /* bufn         */ ". . . . . . . U . . X R R . S R . N",
     /* split_throw  */ ". . . . . R . U . . X . . . . . . .",
     /* remove_throw */ ". . . . . U . U . . X . . . . . . .",
 };
