@@ -197,7 +197,7 @@ class explorer {
                   unsigned{w.passed}, unsigned{w.place}, static_cast<unsigned>(t.state), unsigned{t.used},
                   unsigned{t.alone},
                   unsigned{t.refused} | unsigned{t.own} << 1 | unsigned{t.passes} << 2 | unsigned{t.delayed} << 3 |
-                      unsigned{t.may_run} << 4 | unsigned{t.lasts} << 5,
+                      unsigned{t.may_run} << 4 | unsigned{t.lasts} << 5 | unsigned{t.is_woken} << 6,
                   unsigned{t.bypasses}, s.all.attempts_alone(i), static_cast<unsigned>(t.unknown),
                   static_cast<unsigned>(t.free)})
                 k += static_cast<char>(v);

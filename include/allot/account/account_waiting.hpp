@@ -418,7 +418,7 @@ inline bool ends_before_its_wait(const account_node& by, charge_status& why, boo
     }
     if (!waiting_request::is_at_limit(by, why)) return false;
     verdict v = first ? mine->post(waiting_request::request(oom::event::requested, at, why)) : mine->look();
-    if (v == verdict::roll_back) v = mine->wait_until_ready(); // it was before, and has not waited since
+    if (v == verdict::goes_back) v = mine->wait_until_ready();
     if (v <= verdict::try_again && !waiting_request::is_possible(by, why))
         v = mine->post(waiting_request::request(oom::event::never_fits, at, why));
     if (v > verdict::try_again) mine->post({.what = oom::event::thrown});

@@ -24,7 +24,7 @@ inline constexpr std::uint32_t no_id = UINT32_MAX;
 // The first ones lead a thread from one state to the next (oom/transition_table.hpp).
 enum class event : std::uint8_t {
     // from the thread
-    started,   // it works for a task from now on; detail: thread_kind
+    started, // it works for a task from now on; detail: thread_kind; number: 1 + the thread whose scope it joins, or 0
     announced, // its request was refused, and will be made again; detail: memory_kind
     granted,   // the request was, at last
     failed,    // refused again; detail: bits, see below; bytes: that no task holds there; free
@@ -105,6 +105,7 @@ struct command {
 enum class verdict : std::uint8_t {
     sleep,     // until memory may be free, or others end
     passes,    // at once, before the request that it waits behind: no task can go on else
+    goes_back, // it was told so, and requests more: it sleeps first, as it does when all is free
     try_again, // at once
     roll_back, // free what was taken, and begin again
     split,     // and with a smaller input

@@ -60,7 +60,9 @@ class machine : public situation {
         const auto kind = static_cast<memory_kind>(c.detail);
         const bool now = c.detail != 0;
         switch (c.what) {
-        case event::started: return start(static_cast<thread_kind>(c.detail), c.on, sink);
+        case event::started:
+            return start(static_cast<thread_kind>(c.detail), c.on, sink,
+                         c.number != 0 ? static_cast<thread_id>(c.number - 1) : no_id);
         case event::announced: return announce(c.thread, kind, c.bytes, sink);
         case event::failed: return fail(c.thread, c.detail, sink, c.bytes, c.free);
         case event::ended: return end_thread(c.thread, sink), 1;
@@ -125,20 +127,26 @@ class machine : public situation {
         if (!any_in(thread_state::blocked)) wake_first(rules_.most_woken, sink);
         decide(sink);
     }
-    thread_id add_thread(thread_kind kind, task_id first) {
+    /// `joins`: the thread in whose retry scope it works, from now on to its end: it has no scope of its own. What that
+    /// decides is decided for that thread's attempt, with all threads that work in it.
+    thread_id add_thread(thread_kind kind, task_id first, thread_id joins = no_id) {
         const thread_id id = free_id(threads_);
         thread& t = threads_[id];
         t = thread{};
         t.used = true;
         t.kind = kind;
         t.task = first;
+        if (joins != no_id && threads_[joins].scopes != 0) {
+            t.joins = threads_[joins].joins != no_id ? threads_[joins].joins : joins;
+            t.scopes = 1;
+        }
         t.state = after(thread_state::unknown, event::started);
         spoil_attempts_of_others(id);
         return id;
     }
     /// The same for a task that may be removed: then its thread is at once, if it is dedicated.
-    template <class Sink> thread_id start(thread_kind kind, task_id first, Sink sink) {
-        const thread_id id = add_thread(kind, first);
+    template <class Sink> thread_id start(thread_kind kind, task_id first, Sink sink, thread_id joins = no_id) {
+        const thread_id id = add_thread(kind, first, joins);
         if (tasks_[first].removed && kind == thread_kind::dedicated) step(id, event::removed, sink);
         return id;
     }
@@ -147,6 +155,8 @@ class machine : public situation {
         const thread& t = threads_[id];
         if (t.task != no_id) note_done(t, t.task);
         for (const task_id other : t.others) note_done(t, other);
+        for (thread& each : threads_)
+            if (each.used && each.joins == id) each.joins = no_id, --each.scopes; // misuse: the scope has ended before
         step(id, event::ended, sink);
         threads_[id].used = false;
     }
@@ -206,22 +216,32 @@ class machine : public situation {
         thread& t = threads_[id];
         const bool was_refused = by == event::thrown && std::exchange(t.refused, false);
         if (!is_legal(t.state, by)) return was_refused;
+        const thread& owner = owner_of(t);
+        if (by == event::failed && t.state == thread_state::alloc && &owner != &t && goes_back(owner)) {
+            set(id, event::rolled_back, sink); // with the attempt that it works in
+            decide(sink);
+            return true;
+        }
         const bool was_alone = t.alone; // which ends with each event but that of a new try
         if (by != event::announced) t.alone = false;
         if (by == event::failed && was_alone && !t.held_back && t.state == thread_state::alloc &&
-            is_alone(id, scope_of(t)) && !is_served_from_outside(t) && !may_be_served_from_outside(t) &&
+            has_all(id, scope_of(t)) && !is_served_from_outside(t) && !may_be_served_from_outside(t) &&
             (may_go_back(t) || !any_unsure())) {
-            note_failed_alone(t);
+            note_failed_alone(attempt_of(t), t.own);
             roll_back(id, sink);
             decide(sink);
             return true;
         }
-        if (by == event::ready) spoil_attempts_of_others(id); // it has freed memory only now
+        if (by == event::ready) {
+            // A verdict of another thread ended its attempt, or none of this machine's: it goes back as by one of its own.
+            if (t.state == thread_state::running && !std::exchange(t.is_woken, false)) roll_back(id, sink);
+            spoil_attempts_of_others(id); // it has freed memory only now
+        }
         if (by == event::ended) { // one that is removed still waits, and still frees what it has
             t.waits = waits_for::nothing;
             t.covered = true;
         }
-        if (by == event::thrown && t.state == thread_state::split_throw) t.has_split = true;
+        if (by == event::thrown && t.state == thread_state::split_throw) attempt_of(t).has_split = true;
         set(id, by, sink);
         if (by == event::thrown && t.state == thread_state::running) begin_attempt(id);
         if (by == event::failed || by == event::ready || by == event::ended || by == event::thrown) decide(sink);
@@ -267,7 +287,7 @@ class machine : public situation {
         if (!gathered) threads_[id].alone_of_all.began = 0;
     }
     /// While `now`, the thread must not be rolled back, though it is in a scope.
-    void bar(thread_id id, bool now) noexcept { threads_[id].barred += now ? 1U : UINT32_MAX; }
+    void bar(thread_id id, bool now) noexcept { attempt_of(threads_[id]).barred += now ? 1U : UINT32_MAX; }
     /// `done`: a part of the work is finished, which is progress; `free`: bytes of this kind that are free now.
     template <class Sink> void leave_scope(thread_id id, bool done, std::size_t free, Sink sink) {
         thread& t = threads_[id];
@@ -296,7 +316,7 @@ class machine : public situation {
     template <class Sink> bool overdue(thread_id id, Sink sink) {
         thread& t = threads_[id];
         if (t.state != thread_state::blocked && t.state != thread_state::bufn) return false;
-        if (!may_be_rolled_back(t) || t.has_split || is_spent(t)) refuse(id, sink);
+        if (!may_go_back(t) || owner_of(t).has_split) refuse(id, sink);
         else split(id, sink);
         return true;
     }
@@ -330,7 +350,9 @@ class machine : public situation {
     }
 
   private:
-    bool is_spent(const thread& t) const noexcept { return t.attempts >= rules_.most_attempts; }
+    // The thread that has the marks and the budget of the attempt.
+    thread& attempt_of(thread& t) noexcept { return t.joins != no_id ? threads_[t.joins] : t; }
+    bool is_spent(const thread& t) const noexcept { return owner_of(t).attempts >= rules_.most_attempts; }
     bool may_go_back(const thread& t) const noexcept { return may_be_rolled_back(t) && !is_spent(t); }
     void note_progress() noexcept { ++epoch_; }
     void note_part_done() noexcept {
@@ -355,23 +377,30 @@ class machine : public situation {
         set(id, event::refused, sink);
     }
     template <class Sink> void roll_back(thread_id id, Sink& sink) {
-        thread& t = threads_[id];
-        if (!may_go_back(t)) return refuse(id, sink);
-        ++t.attempts;
-        set(id, event::rolled_back, sink);
+        thread& owner = attempt_of(threads_[id]);
+        if (!may_go_back(threads_[id])) return refuse(id, sink);
+        ++owner.attempts;
+        if (&owner != &threads_[id]) note_failed_alone(owner, threads_[id].own);
+        // All of its attempt that sleep, and the owner; the others where they request more.
+        for (thread_id t = 0; t != threads_.size(); ++t) {
+            const thread& each = threads_[t];
+            const bool is_told = t == id || &each == &owner || each.state == thread_state::blocked;
+            if (each.used && &owner_of(each) == &owner && is_told && is_legal(each.state, event::rolled_back))
+                set(t, event::rolled_back, sink);
+        }
     }
     template <class Sink> void split(thread_id id, Sink& sink) {
-        thread& t = threads_[id];
-        if (is_spent(t)) return refuse(id, sink);
-        ++t.attempts;
-        t.alone_of_all = t.alone_of_own = {}; // of the input as it was
+        thread& owner = attempt_of(threads_[id]);
+        if (is_spent(owner)) return refuse(id, sink);
+        ++owner.attempts;
+        owner.alone_of_all = owner.alone_of_own = {}; // of the input as it was
         set(id, event::split, sink);
     }
     // What this thread had was in the way of others' attempts: none of these counts as one alone (began = 0), of all or
     // of its task.
     void spoil_attempts_of_others(thread_id id) noexcept {
         for (thread& t : threads_) {
-            if (&t == &threads_[id]) continue;
+            if (&owner_of(t) == &owner_of(threads_[id])) continue;
             t.alone_of_all.began = 0;
             if (t.task != no_id && takes_part(threads_[id], t.task)) t.alone_of_own.began = 0;
         }
@@ -380,8 +409,8 @@ class machine : public situation {
     void begin_attempt(thread_id id) noexcept {
         thread& t = threads_[id];
         if (t.task == no_id) return;
-        t.alone_of_all.began = is_alone(id) ? epoch_ : 0;
-        t.alone_of_own.began = is_alone(id, t.task) ? tasks_[t.task].epoch : 0;
+        t.alone_of_all.began = has_all(id) ? epoch_ : 0;
+        t.alone_of_own.began = has_all(id, t.task) ? tasks_[t.task].epoch : 0;
     }
     template <class Sink> void try_alone(thread_id id, Sink& sink) {
         threads_[id].alone = true;
@@ -390,6 +419,7 @@ class machine : public situation {
     }
     template <class Sink> void wake(thread_id id, Sink& sink) {
         threads_[id].bypasses = 0;
+        threads_[id].is_woken = goes_back(threads_[id]);
         if (threads_[id].state == thread_state::bufn) begin_attempt(id);
         set(id, event::woken, sink);
     }
@@ -474,9 +504,9 @@ class machine : public situation {
         return unsure;
     }
     // It has all memory that others would return, and is refused: it is split when its turn comes again.
-    void note_failed_alone(thread& t) noexcept {
-        alone_mark& mark = t.own ? t.alone_of_own : t.alone_of_all;
-        if (mark.began == epoch_of(t)) mark.tried = mark.began;
+    void note_failed_alone(thread& owner, bool own) noexcept {
+        alone_mark& mark = own ? owner.alone_of_own : owner.alone_of_all;
+        if (mark.began == (own ? tasks_[owner.task].epoch : epoch_)) mark.tried = mark.began;
     }
     // `of`: the threads of one task; no_id: all. False: one of them can go on. True: decided, or an event that is due
     // anyway comes first. Those that sleep are rolled back one after the other; the last one tries alone; once all are
@@ -499,8 +529,9 @@ class machine : public situation {
             if (victim == no_id) victim = find(false, sleeps);
             if (!may_go_back(threads_[victim]) && put_off_for_waits(sink)) return true;
             if (waiting != 1 || !rules_.tries_alone) roll_back(victim, sink);
-            else if (is_alone(victim, of)) try_alone(victim, sink); // else others are on their way back
-            return true;
+            else if (has_all(victim, of)) try_alone(victim, sink);
+            else if (is_alone(victim, of)) roll_back(victim, sink); // others wait with what they are to return
+            return true;                                            // else others are on their way back
         }
         const auto is_back = [of](const thread& t) { return takes_part(t, of) && t.state == thread_state::bufn; };
         const thread_id chosen = find(rules_.first_to_split == splits::highest, is_back);

@@ -48,11 +48,11 @@ class retry_scope {
 
     /// Whether the thread works for a task, and the scope has not ended.
     bool is_active() const noexcept { return here_ != nullptr; }
-    /// Whether no scope of the same task_thread is around it.
+    /// Whether no scope of the same task_thread is around it, and none that the token has joined.
     bool is_outermost() const noexcept {
         for (const retry_scope* o = outer_; o != nullptr; o = o->outer_)
             if (o->here_ == here_) return false;
-        return true;
+        return here_ == nullptr || !here_->is_joined();
     }
     /// After an attempt that ended with this verdict, whose memory has been freed: sleeps until the next may begin.
     /// Returns: try_again; split: with a smaller input; roll_back: at once, in a scope inside another, which is to be
@@ -84,6 +84,7 @@ class retry_scope {
     static retry_scope* now() noexcept { return allot::detail::of_this_thread.scope; }
 
   private:
+    friend class task_thread;
     // Once: a second call does nothing. The thread's token may have ended before its scope, which is misuse.
     void leave(bool done) noexcept {
         task_thread* const here = std::exchange(here_, nullptr);
@@ -97,6 +98,9 @@ class retry_scope {
     std::uint32_t attempts_ = 0;
     bool inputs_changed_ = false;
 };
+
+inline task_thread::task_thread(retry_scope& joins)
+    : task_thread(joins.here_->by(), joins.here_->task_now(), thread_kind::dedicated, joins.here_) {}
 
 /// The calling thread must not be rolled back, from construction to destruction: inside a capture of a device's stream,
 /// say, which could not be begun again. Its requests wait; where none can go on, they are refused.

@@ -73,8 +73,8 @@ class resource {
     const resource_id id_;
 };
 
-/// As std::latch: a counter that threads wait for, until others have counted it down to 0. The arbiter knows that a wait
-/// is over before its thread has run, so it takes no thread for stuck that can go on.
+/// As std::latch: a counter that threads wait for, until others have counted it down to 0. The arbiter knows that a
+/// wait is over before its thread has run, so it takes no thread for stuck that can go on.
 class latch {
   public:
     /// Requires: `count` is not negative; it outlives its waits and calls of count_down(); the arbiter outlives it.

@@ -2,10 +2,11 @@
 //
 // A thread is stuck while it waits for memory, is rolled back, or waits for a task, a pool or a resource that tasks
 // hold: explicit edges, no samples. A wait that may be over, since one that could end it has ended or let go, is no
-// edge until its thread has run, or a decision was put off for it as long as it may be. A task is blocked if one of its dedicated threads is held up by others (rules: or
-// all are), and each pool thread that works for it is. A request that a limit of its task alone refuses (`own`) waits
-// for no other task: then the threads of that task decide. Bytes that no task holds may come back by themselves:
-// where they would serve the first request that waits, a decision is put off.
+// edge until its thread has run, or a decision was put off for it as long as it may be. A task is blocked if one of its
+// dedicated threads is held up by others (rules: or all are), and each pool thread that works for it is. A request that
+// a limit of its task alone refuses (`own`) waits for no other task: then the threads of that task decide. Bytes that
+// no task holds may come back by themselves: where they would serve the first request that waits, a decision is put
+// off.
 // Invariant: valid(). Cost: 120 bytes per thread, 32 per task. Threads: as any value.
 // Source: the any/all rule is Spark-RAPIDS', 2022.
 #pragma once
@@ -63,6 +64,7 @@ class situation {
         bool held_back = false;     // it sleeps though its request fits, behind another that is due
         bool passes = false;        // that one, with its next try
         bool delayed = false;       // it keeps the time while a decision is put off
+        bool is_woken = false;      // though what it took is not free yet: it need not sleep then
         bool may_run = false;       // its wait may be over: one that could end it has ended, or let go
         bool lasts = false;         // its wait did while a decision was put off for it
         bool covered = false;       // it has ended, or the same thread of the program works by an inner token now
@@ -72,6 +74,7 @@ class situation {
         std::uint32_t attempts = 0; // rollbacks and splits since its last progress
         std::uint32_t on = no_id;   // the task or resource that it waits for
         task_id task = no_id;       // that it works for, the first one
+        thread_id joins = no_id;    // the thread in whose retry scope it works
         alone_mark alone_of_all, alone_of_own; // among all threads; among those of its task
         std::size_t bytes = 0;                 // of its last request
         std::size_t free = 0;                  // where that was refused last
@@ -91,7 +94,7 @@ class situation {
 
     struct resource {
         bool used = false;
-        std::uint32_t permits = 1; // fewer holders stop nobody
+        std::uint32_t permits = 1;    // fewer holders stop nobody
         std::vector<task_id> holders; // once for each time that they hold it
 
         friend bool operator==(const resource&, const resource&) = default;
@@ -142,8 +145,8 @@ class situation {
             return t.refused ? verdict::refused : t.passes ? verdict::passes : verdict::try_again;
         case thread_state::alloc:
         case thread_state::alloc_free: return verdict::try_again;
-        case thread_state::bufn_throw:
-        case thread_state::bufn_wait: return verdict::roll_back;
+        case thread_state::bufn_throw: return verdict::roll_back;
+        case thread_state::bufn_wait: return verdict::goes_back;
         case thread_state::split_throw: return verdict::split;
         case thread_state::unknown: // the removal has been thrown before
         case thread_state::remove_throw: return verdict::removed;
@@ -153,7 +156,12 @@ class situation {
         return verdict::sleep;
     }
     /// Whether a request of the thread may end by a rollback or a split.
-    static bool may_be_rolled_back(const thread& t) noexcept { return t.scopes != 0 && t.barred == 0; }
+    bool may_be_rolled_back(const thread& t) const noexcept {
+        const thread& owner = owner_of(t);
+        return t.scopes != 0 && owner.scopes != 0 && owner.barred == 0;
+    }
+    /// The thread whose attempt this one's is a part of: itself, or the one whose scope it works in.
+    const thread& owner_of(const thread& t) const noexcept { return t.joins != no_id ? threads_[t.joins] : t; }
     /// Whether there are threads, and each task that has some is blocked.
     bool is_deadlocked(seen how = seen::as_over) const noexcept {
         return all_that_take_part(no_id, [&](const thread& t) {
@@ -174,12 +182,21 @@ class situation {
         }
         return any;
     }
-    /// Whether all others, or those of one task, are rolled back, or wait for other things than memory.
+    /// Whether all others, or those of one task, are rolled back, or wait for other things than memory. Those of its
+    /// own attempt are no others.
     bool is_alone(thread_id id, task_id of = no_id) const noexcept {
+        const thread& owner = owner_of(threads_[id]);
         for (const thread& t : threads_)
-            if (&t != &threads_[id] && takes_part(t, of) && (!is_stuck(t) || t.state == thread_state::blocked))
+            if (&owner_of(t) != &owner && takes_part(t, of) && (!is_stuck(t) || t.state == thread_state::blocked))
                 return false;
         return true;
+    }
+    /// Whether it is, and none of those has memory that it is to return.
+    bool has_all(thread_id id, task_id of = no_id) const noexcept {
+        const thread& owner = owner_of(threads_[id]);
+        for (const thread& t : threads_)
+            if (&owner_of(t) != &owner && takes_part(t, of) && goes_back(t)) return false;
+        return is_alone(id, of);
     }
     /// Whether an attempt that it began alone has failed, and there was no progress since.
     bool has_tried_alone(thread_id id) const noexcept { return mark_of(threads_[id]).tried == epoch_of(threads_[id]); }
@@ -223,6 +240,9 @@ class situation {
         const bool frees = t.scopes != 0; // what its attempt has, though it was removed
         if (!t.used || t.task == no_id || t.covered || (t.state == thread_state::unknown && !frees)) return false;
         return of == no_id || t.task == of || std::find(t.others.begin(), t.others.end(), of) != t.others.end();
+    }
+    static bool goes_back(const thread& t) noexcept {
+        return t.state == thread_state::bufn_throw || t.state == thread_state::bufn_wait;
     }
     bool is_held_by_others(resource_id id, task_id than) const noexcept {
         for (const task_id holder : resources_[id].holders)

@@ -23,6 +23,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace oom {
 
+class retry_scope;
 class scoped_wait;
 
 /// Work that ends as a whole: a query, or a part of one. Its memory is returned before it ends: then others go on.
@@ -92,21 +93,14 @@ class task {
 class task_thread : detail::thread_token {
   public:
     /// Throws: std::bad_alloc.
-    explicit task_thread(task& of, thread_kind kind = thread_kind::dedicated) : thread_token{of.by()} {
-        detail::task_register& all = tasks();
-        const allot::detail::lock_guard hold(all.lock);
-        const std::size_t ids = all.states.threads().size();
-        if (all.threads.size() == ids) all.threads.emplace_back(*decider.by, static_cast<thread_id>(ids));
-        thread = all.call({.what = event::started, .detail = static_cast<std::uint8_t>(kind), .on = of.id()});
-        record = &all.threads[thread]; // it stays there
-        detail::thread_record& r = *record;
-        r.number = ++all.threads_so_far;
-        r.slept_at = r.attempt_at = r.slept_in_attempt = 0;
-        r.to_signal = false;
-        r.injected = charge_outcome::fits;
-        cover_outer(true);
-        allot::detail::of_this_thread.token = this;
-    }
+    explicit task_thread(task& of, thread_kind kind = thread_kind::dedicated)
+        : task_thread(of.by(), of.id(), kind, nullptr) {}
+    /// The thread works inside this scope of another thread, for the task of that one, and shares its attempt: what the
+    /// arbiter decides for one of them ends the attempt of all. The error is thrown here; let it pass to the body of
+    /// the scope (std::future does), which begins again. Retry scopes of this thread are inside that one. Requires: the
+    /// scope's thread has a task, and waits for the end of this token, by a scoped_wait or a latch, before its body or
+    /// attempt ends. Throws: std::bad_alloc.
+    explicit task_thread(retry_scope& joins); // retry_scope.hpp
     task_thread(const task_thread&) = delete;
     task_thread& operator=(const task_thread&) = delete;
     /// Requires: retry scopes, waits and no_rollback tokens that began under it have ended.
@@ -141,7 +135,7 @@ class task_thread : detail::thread_token {
     }
     bool may_be_rolled_back() const noexcept {
         const allot::detail::lock_guard hold(tasks().lock);
-        return machine::may_be_rolled_back(tasks().states[thread]);
+        return tasks().states.may_be_rolled_back(tasks().states[thread]);
     }
     // For injection: how its next request fails.
     void inject(charge_outcome as) noexcept { record->injected = as; }
@@ -153,6 +147,8 @@ class task_thread : detail::thread_token {
     }
     arbiter& by() const noexcept { return decider; }
     thread_id id() const noexcept { return thread; }
+    /// Whether it works inside a scope of another thread.
+    bool is_joined() const noexcept { return joins_; }
     /// The innermost token of the calling thread; null: none.
     static task_thread* now() noexcept { return from(allot::detail::of_this_thread.token); }
     /// Whether it is a token of the calling thread that has not ended.
@@ -195,6 +191,25 @@ class task_thread : detail::thread_token {
   private:
     friend scoped_wait;
 
+    task_thread(arbiter& by, task_id of, thread_kind kind, const task_thread* joins)
+        : thread_token{by}, joins_(joins != nullptr) {
+        detail::task_register& all = tasks();
+        const allot::detail::lock_guard hold(all.lock);
+        const std::size_t ids = all.states.threads().size();
+        if (all.threads.size() == ids) all.threads.emplace_back(*decider.by, static_cast<thread_id>(ids));
+        thread = all.call({.what = event::started,
+                           .detail = static_cast<std::uint8_t>(kind),
+                           .on = of,
+                           .number = joins != nullptr ? std::int64_t{joins->thread} + 1 : 0});
+        record = &all.threads[thread]; // it stays there
+        detail::thread_record& r = *record;
+        r.number = ++all.threads_so_far;
+        r.slept_at = r.attempt_at = r.slept_in_attempt = 0;
+        r.to_signal = false;
+        r.injected = charge_outcome::fits;
+        cover_outer(true);
+        allot::detail::of_this_thread.token = this;
+    }
     static task_thread* from(thread_token* t) noexcept { return static_cast<task_thread*>(t); }
     detail::task_register& tasks() const noexcept { return decider.tasks(); }
     // Whether free memory is whole now.
@@ -217,7 +232,7 @@ class task_thread : detail::thread_token {
     }
     void check_no_scope() const noexcept {
         const machine::thread& t = tasks().states[thread];
-        if (t.scopes != 0 || t.barred != 0 || wait_ != nullptr)
+        if (t.scopes > joins_ || t.barred != 0 || wait_ != nullptr)
             report_misuse({.kind = misuse::living_scope, .task = task_name()});
     }
     bool is_own(const task& t) const noexcept {
@@ -233,6 +248,7 @@ class task_thread : detail::thread_token {
         if (around != nullptr) tasks().call({.what = event::covered, .detail = now, .thread = around->thread});
     }
 
+    const bool joins_;            // a scope of another thread
     scoped_wait* wait_ = nullptr; // the innermost
 };
 

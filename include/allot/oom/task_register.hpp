@@ -83,12 +83,16 @@ struct task_register {
         if (made.by == event::may_fit || made.by == event::given_up || made.by == event::ended) return false;
         return is_asleep(made.from) && (!is_asleep(made.to) || made.by == event::delayed);
     }
+    // Whether its error was thrown, or one of its workers for it.
+    static bool ends_attempt(const change& made) noexcept {
+        return made.by == event::thrown || (made.by == event::ready && made.from == thread_state::bufn_throw);
+    }
     // Adds the change to the numbers of its task, and the spans of time that end with it: asleep, or in an attempt.
     void count(const change& made) noexcept {
         thread_record& r = threads[made.thread];
         task_stats& s = stats_of(made.thread);
         const bool slept = is_asleep(made.from), sleeps = is_asleep(made.to);
-        if (slept != sleeps || made.by == event::thrown) {
+        if (slept != sleeps || ends_attempt(made)) {
             const std::uint64_t now = sys::fine_clock::now();
             if (sleeps) r.slept_at = now;
             if (slept && !sleeps) {
@@ -96,7 +100,7 @@ struct task_register {
                 r.slept_in_attempt += now - r.slept_at;
                 r.slept_at = 0;
             }
-            if (made.by == event::thrown && r.attempt_at != 0) {
+            if (ends_attempt(made) && r.attempt_at != 0) {
                 s.lost_ns += now - r.attempt_at - r.slept_in_attempt;
                 r.attempt_at = 0;
             }

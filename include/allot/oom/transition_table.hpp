@@ -51,6 +51,10 @@ inline constexpr auto transitions = [] {
         {blocked, removed, remove_throw},
         // one that has tried alone
         {alloc, rolled_back, bufn_throw},
+        // whose workers are
+        {running, rolled_back, bufn_throw},
+        {alloc_free, rolled_back, bufn_throw},
+        {bufn_throw, ready, bufn}, // a worker has thrown for it
         {alloc, refused, running},
         // one that can never fit
         {alloc, split, split_throw},
