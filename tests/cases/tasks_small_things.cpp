@@ -42,6 +42,7 @@ int main() {
             throw allot::retry_out_of_memory({.outcome = allot::charge_outcome::rolled_back}, allot::memory_kind::host);
         });
     } catch (int) {
+    } catch (const allot::out_of_memory&) { // the budget is spent
     }
     std::printf("(3) %d attempts, most_attempts is %u\n", n, tasks.rules().most_attempts);
     is_short = is_short || n >= 100'000;

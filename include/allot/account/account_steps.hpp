@@ -173,7 +173,7 @@ class account_steps {
         if (r.cost() > most) return walk_step::end;
         const bool is_asked =
             (r.cost() == reclaimer::idle) == idle && &r != own_ && are_asked_at(*at_, reclaimers::home_of(r));
-        if (!is_asked || !r.helps(s)) return walk_step::skip;
+        if (!is_asked || !r.helps(s) || (&r == claims_ && claimed_ > most_in_vain)) return walk_step::skip;
         if (!idle && !reclaimers::begin_call(r)) return called_elsewhere_ = &r, walk_step::skip;
         return walk_step::call;
     }
@@ -218,12 +218,13 @@ class account_steps {
         return asked.why.at != nullptr && used(*at_) < asked.why.used && ++p.in_vain < most_in_vain;
     }
     // Whether it freed something. What idle memory returns after a costlier call counts for that call.
-    bool call(reclaimer& it, const shortage& s, pass& p) const noexcept {
+    bool call(reclaimer& it, const shortage& s, pass& p) noexcept {
         const std::size_t before = used(*at_), counted = it.freed();
         const bool some = reclaimers::call(it, s);
         const std::size_t after = used(*at_), arrived = it.freed() - counted; // meanwhile
         if (after + arrived < before) reclaimers::credit(called_ != nullptr ? *called_ : it, before - after - arrived);
         p.freed = p.freed || some || after < before;
+        if (some && after + arrived >= before) claimed_ = std::exchange(claims_, &it) == &it ? claimed_ + 1 : 1;
         return some || after < before;
     }
     // What it left idle in the object that asks has returned to the system in an attempt.
@@ -259,6 +260,8 @@ class account_steps {
     reclaimers::sweep sweep_;
     const reclaimer* called_elsewhere_ = nullptr; // one that may help, by another sweep
     unsigned calls_waited_for_ = 0;
+    const reclaimer* claims_ = nullptr; // the last one that said that it freed some, and did not; how often in turn
+    unsigned claimed_ = 0;
     std::size_t coming_ = 0; // bytes that reclaimers have announced
     wait_step waits_;
 };

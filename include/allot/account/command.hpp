@@ -52,9 +52,9 @@ enum class event : std::uint8_t {
     overdue,     // it has slept as long as it may
     waited_long, // a decision was put off as long as it may be
     scope_begun, // detail: 1 if free memory is whole again
-    scope_ended, // detail: 1 if its work is done; free
+    scope_ended, // detail: 1 if its work is done; free; bytes: that its task keeps, SIZE_MAX: not known
     barred,      // detail: 1 while it must not be rolled back
-    waits,       // detail: waits_for; on
+    waits,       // detail: waits_for; on; bytes: as scope_ended
     covered,     // detail: 1 while the same thread works by an inner token
     joined,      // it works for a further task
     left,        // it works for one of its tasks no longer

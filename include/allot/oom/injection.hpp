@@ -85,6 +85,7 @@ class injection final : allot::detail::injector {
         refused_.push_back({here.id(), &by, bytes, 1});
     }
     bool refuses(const account& by, std::size_t bytes) noexcept override {
+        if (allot::detail::user_call::is_inside_any()) return false; // of a reclaimer or listener: no verdict ends it
         task_thread* const here = task_thread::now();
         if (here == nullptr || &by.node().root() != &root_) return false;
         const task_id mine = here->task_now();

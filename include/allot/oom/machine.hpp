@@ -88,11 +88,11 @@ class machine : public situation {
         case event::overdue: return overdue(c.thread, sink);
         case event::waited_long: return waited_long(c.thread, sink);
         case event::scope_begun: return enter_scope(c.thread, now), 1;
-        case event::scope_ended: return leave_scope(c.thread, now, c.free, sink), 1;
+        case event::scope_ended: return leave_scope(c.thread, now, c.free, sink, c.bytes), 1;
         case event::barred: return bar(c.thread, now), 1;
-        case event::waits: return wait(c.thread, static_cast<waits_for>(c.detail), c.on, sink), 1;
+        case event::waits: return wait(c.thread, static_cast<waits_for>(c.detail), c.on, sink, c.bytes), 1;
         case event::covered: return cover(c.thread, now, sink), 1;
-        case event::joined: return work_on(c.thread, c.on), 1;
+        case event::joined: return work_on(c.thread, c.on, sink), 1;
         case event::left: return finish(c.thread, c.on, sink), 1;
         case event::task_begun: return add_task({c.number, c.free});
         case event::task_ended: return end_task(c.on, sink), 1;
@@ -124,7 +124,7 @@ class machine : public situation {
         for (thread& t : threads_)
             if (t.waits == waits_for::task && t.on == id) t.waits = waits_for::nothing; // the id may be used again
         note_part_done();
-        if (!any_in(thread_state::blocked)) wake_first(rules_.most_woken, sink);
+        note_idle(sink);
         decide(sink);
     }
     /// `joins`: the thread in whose retry scope it works, from now on to its end: it has no scope of its own. What that
@@ -144,10 +144,10 @@ class machine : public situation {
         spoil_attempts_of_others(id);
         return id;
     }
-    /// The same for a task that may be removed: then its thread is at once, if it is dedicated.
+    /// The same for a task that may be removed: then its thread is at once.
     template <class Sink> thread_id start(thread_kind kind, task_id first, Sink sink, thread_id joins = no_id) {
         const thread_id id = add_thread(kind, first, joins);
-        if (tasks_[first].removed && kind == thread_kind::dedicated) step(id, event::removed, sink);
+        remove_if_due(id, sink);
         return id;
     }
     /// Its id is free then.
@@ -160,22 +160,23 @@ class machine : public situation {
         step(id, event::ended, sink);
         threads_[id].used = false;
     }
-    /// Also its threads that begin later are removed.
+    /// Its threads are removed that work for no other task, also those that begin later.
     template <class Sink> void remove_task(task_id id, Sink sink) {
         tasks_[id].removed = true;
         for (thread_id t = 0; t != threads_.size(); ++t)
-            if (threads_[t].used && threads_[t].kind == thread_kind::dedicated && threads_[t].task == id)
-                step(t, event::removed, sink);
+            if (threads_[t].used && threads_[t].task == id) remove_if_due(t, sink);
     }
     /// `now`: the same thread of the program works by another id, for another task, until this is called again.
     template <class Sink> void cover(thread_id id, bool now, Sink sink) {
         threads_[id].covered = now;
         decide(sink);
     }
-    void work_on(thread_id id, task_id more) {
+    template <class Sink> void work_on(thread_id id, task_id more, Sink sink) {
         thread& t = threads_[id];
         if (t.task == no_id) t.task = more;
         else t.others.push_back(more);
+        end_removal(id, sink);
+        remove_if_due(id, sink);
     }
     template <class Sink> void finish(thread_id id, task_id which, Sink sink) {
         thread& t = threads_[id];
@@ -188,6 +189,8 @@ class machine : public situation {
             t.task = t.others.front();
             t.others.erase(t.others.begin());
         }
+        end_removal(id, sink);
+        remove_if_due(id, sink);
         decide(sink);
     }
     resource_id add_resource(std::uint32_t permits = 1) {
@@ -233,7 +236,8 @@ class machine : public situation {
             return true;
         }
         if (by == event::ready) {
-            // A verdict of another thread ended its attempt, or none of this machine's: it goes back as by one of its own.
+            // A verdict of another thread ended its attempt, or none of this machine's: it goes back as by one of its
+            // own.
             if (t.state == thread_state::running && !std::exchange(t.is_woken, false)) roll_back(id, sink);
             spoil_attempts_of_others(id); // it has freed memory only now
         }
@@ -272,11 +276,14 @@ class machine : public situation {
         }
         return step(id, event::failed, sink);
     }
-    /// A wait for other things than memory begins; waits_for::nothing: it has ended.
-    template <class Sink> void wait(thread_id id, waits_for what, std::uint32_t on, Sink sink) {
+    /// A wait for other things than memory begins; waits_for::nothing: it has ended. `keeps`: bytes that its task has,
+    /// SIZE_MAX: not known.
+    template <class Sink>
+    void wait(thread_id id, waits_for what, std::uint32_t on, Sink sink, std::size_t keeps = SIZE_MAX) {
         threads_[id].waits = what;
         threads_[id].on = on;
         threads_[id].may_run = threads_[id].lasts = false;
+        if (what == waits_for::outside && keeps == 0 && threads_[id].scopes == 0) note_idle(sink);
         decide(sink);
     }
     /// `gathered`: free memory is whole again, as it is where a thread is woken or splits. Else the attempt that begins
@@ -288,8 +295,10 @@ class machine : public situation {
     }
     /// While `now`, the thread must not be rolled back, though it is in a scope.
     void bar(thread_id id, bool now) noexcept { attempt_of(threads_[id]).barred += now ? 1U : UINT32_MAX; }
-    /// `done`: a part of the work is finished, which is progress; `free`: bytes of this kind that are free now.
-    template <class Sink> void leave_scope(thread_id id, bool done, std::size_t free, Sink sink) {
+    /// `done`: a part of the work is finished, which is progress; `free`: bytes of this kind that are free now;
+    /// `keeps`: those that its task has still, SIZE_MAX: not known.
+    template <class Sink>
+    void leave_scope(thread_id id, bool done, std::size_t free, Sink sink, std::size_t keeps = SIZE_MAX) {
         thread& t = threads_[id];
         if (--t.scopes == 0 && is_legal(t.state, event::woken)) wake(id, sink); // it has nothing to begin again
         if (t.scopes != 0) return; // a rollback begins the outermost scope again
@@ -299,6 +308,7 @@ class machine : public situation {
         if (!done) return;
         note_part_done();
         if (t.task != no_id) ++tasks_[t.task].epoch;
+        if (keeps == 0) note_idle(sink);
         if (rules_.rolled_back_wakes == wakes::at_scope_end)
             wake_first_that_fits(free, [](const thread&) { return true; }, sink);
         decide(sink);
@@ -350,6 +360,19 @@ class machine : public situation {
     }
 
   private:
+    bool is_removed(const thread& t) const noexcept {
+        return t.task != no_id && t.others.empty() && tasks_[t.task].removed;
+    }
+    template <class Sink> void remove_if_due(thread_id id, Sink& sink) {
+        if (is_removed(threads_[id])) step(id, event::removed, sink);
+    }
+    // A thread of a pool goes on with other work.
+    template <class Sink> void end_removal(thread_id id, Sink& sink) {
+        const thread& t = threads_[id];
+        if (t.kind == thread_kind::dedicated || is_removed(t)) return;
+        if (t.state == thread_state::remove_throw) set(id, event::ended, sink);
+        if (t.state == thread_state::unknown) set(id, event::started, sink);
+    }
     // The thread that has the marks and the budget of the attempt.
     thread& attempt_of(thread& t) noexcept { return t.joins != no_id ? threads_[t.joins] : t; }
     bool is_spent(const thread& t) const noexcept { return owner_of(t).attempts >= rules_.most_attempts; }
@@ -422,6 +445,10 @@ class machine : public situation {
         threads_[id].is_woken = goes_back(threads_[id]);
         if (threads_[id].state == thread_state::bufn) begin_attempt(id);
         set(id, event::woken, sink);
+    }
+    // A task has ended, or has nothing any more: for others there is no difference.
+    template <class Sink> void note_idle(Sink& sink) {
+        if (!any_in(thread_state::blocked)) wake_first(rules_.most_woken, sink);
     }
     // Of those that are or will be rolled back the first `most`.
     template <class Sink> void wake_first(std::uint32_t most, Sink& sink) {

@@ -56,9 +56,10 @@ class retry_scope {
     }
     /// After an attempt that ended with this verdict, whose memory has been freed: sleeps until the next may begin.
     /// Returns: try_again; split: with a smaller input; roll_back: at once, in a scope inside another, which is to be
-    /// begun again; removed or refused: the work is to be given up.
+    /// begun again; removed or refused: the work is to be given up. Of a status that is no verdict: refused.
     verdict wait(const charge_status& why) noexcept {
         if (here_ == nullptr || !task_thread::is_alive(here_)) return verdict::refused;
+        if (!is_verdict(why.outcome)) return verdict::refused;
         verdict next = why.outcome == charge_outcome::split ? verdict::split : verdict::removed;
         if (why.outcome == charge_outcome::rolled_back) {
             if (!is_outermost()) return verdict::roll_back;

@@ -23,7 +23,8 @@ enum class splits : std::uint8_t {
 
 /// Which event wakes threads that are rolled back.
 enum class wakes : std::uint8_t {
-    at_task_end,  // when a task ends and no thread waits for memory: the first of them, see most_woken
+    at_task_end,  // when no thread waits for memory, and a task ends, or its account has nothing any more when it has
+                  // finished a part of its work or begins to wait outside: the first of them, see most_woken
     at_scope_end, // also the first that may fit, when another thread has finished a part of its work
     at_free,      // the document's: the first, whenever memory becomes free; makes no progress in some cases
 };

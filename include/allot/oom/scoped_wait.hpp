@@ -139,7 +139,8 @@ class scoped_wait {
         here_->by().post({.what = event::waits,
                           .detail = static_cast<std::uint8_t>(what),
                           .thread = here_->id(),
-                          .on = w != nullptr ? w->on_ : no_id});
+                          .on = w != nullptr ? w->on_ : no_id,
+                          .bytes = what == waits_for::outside ? here_->kept_by_task() : SIZE_MAX});
     }
 
     task_thread* const here_;

@@ -172,7 +172,11 @@ class task_thread : detail::thread_token {
     }
     // How much is free is not known here: any request may be woken.
     void leave_scope(bool done) noexcept {
-        decider.post({.what = event::scope_ended, .detail = done, .thread = thread, .free = SIZE_MAX});
+        decider.post({.what = event::scope_ended,
+                      .detail = done,
+                      .thread = thread,
+                      .bytes = done ? kept_by_task() : SIZE_MAX,
+                      .free = SIZE_MAX});
     }
     // What the last attempt took is free.
     void begin_attempt() noexcept {
@@ -212,6 +216,16 @@ class task_thread : detail::thread_token {
     }
     static task_thread* from(thread_token* t) noexcept { return static_cast<task_thread*>(t); }
     detail::task_register& tasks() const noexcept { return decider.tasks(); }
+    // In its account; SIZE_MAX: not known.
+    std::size_t kept_by_task() const noexcept {
+        const account* memory = nullptr;
+        {
+            const allot::detail::lock_guard hold(tasks().lock);
+            const machine::thread& t = tasks().states[thread];
+            if (t.task != no_id && t.others.empty()) memory = tasks().tasks[t.task].memory;
+        }
+        return memory != nullptr ? memory->used() : SIZE_MAX;
+    }
     // Whether free memory is whole now.
     bool gather_if_alone() noexcept {
         {

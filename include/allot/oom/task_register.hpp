@@ -54,8 +54,11 @@ struct task_register {
         if (c.what == event::announced) refused_since_gathered.store(true, std::memory_order_relaxed);
         if (c.what == event::requested) stats_of(c.thread).outside += states[c.thread].scopes == 0;
         if (c.what == event::injected) {
-            stats_of(c.thread).rollbacks += c.detail == static_cast<std::uint8_t>(charge_outcome::rolled_back);
-            stats_of(c.thread).splits += c.detail == static_cast<std::uint8_t>(charge_outcome::split);
+            const auto as = static_cast<charge_outcome>(c.detail);
+            stats_of(c.thread).rollbacks += as == charge_outcome::rolled_back;
+            stats_of(c.thread).splits += as == charge_outcome::split;
+            if (as == charge_outcome::rolled_back || as == charge_outcome::split)
+                count_lost(threads[c.thread], stats_of(c.thread), sys::fine_clock::now());
         }
         if (log.write != nullptr) log.write(log.context, {.sequence = sequence, .what = c, .became = {}});
         return states.apply(c, [this](const change& made) { note(made); });
@@ -87,6 +90,11 @@ struct task_register {
     static bool ends_attempt(const change& made) noexcept {
         return made.by == event::thrown || (made.by == event::ready && made.from == thread_state::bufn_throw);
     }
+    // Its attempt has ended in vain.
+    static void count_lost(thread_record& r, task_stats& s, std::uint64_t now) noexcept {
+        if (const std::uint64_t began = std::exchange(r.attempt_at, 0); began != 0)
+            s.lost_ns += now - began - r.slept_in_attempt;
+    }
     // Adds the change to the numbers of its task, and the spans of time that end with it: asleep, or in an attempt.
     void count(const change& made) noexcept {
         thread_record& r = threads[made.thread];
@@ -100,10 +108,7 @@ struct task_register {
                 r.slept_in_attempt += now - r.slept_at;
                 r.slept_at = 0;
             }
-            if (ends_attempt(made) && r.attempt_at != 0) {
-                s.lost_ns += now - r.attempt_at - r.slept_in_attempt;
-                r.attempt_at = 0;
-            }
+            if (ends_attempt(made)) count_lost(r, s, now);
         }
         s.waits += made.to == thread_state::blocked && made.by != event::delayed;
         s.rollbacks += made.by == event::thrown && made.from == thread_state::bufn_throw;

@@ -232,7 +232,8 @@ TEST_CASE("one comparator of priorities: number, arrival, then the thread's id",
     const auto before = [&](thread_id l, thread_id r) { return all.all.goes_before(l, r); };
     CHECK((before(c, a) && before(a, b) && before(b, p) && before(s, c)));
     CHECK_FALSE((before(a, c) || before(b, a) || before(c, s) || before(a, a)));
-    all.all.work_on(p, early); // B8: a pool thread has the place of the first of its tasks, not of the smallest id
+    all.all.work_on(p, early,
+                    all.sink()); // B8: a pool thread has the place of the first of its tasks, not of the smallest id
     CHECK((before(p, a) && before(c, p)));
     all.all.finish(p, early, all.sink());
     CHECK(before(a, p));

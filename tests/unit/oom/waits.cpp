@@ -482,9 +482,10 @@ TEST_CASE("a pool thread goes on when a task that it works for is removed", "[oo
     task query{tasks, "query"}, next{tasks, "next"};
     task_thread here{query, thread_kind::pool};
     query.remove();
-    CHECK(here.state() == thread_state::running);
+    CHECK_THROWS_AS(memory.charge(200), allot::task_removed); // it works for nobody else
     here.end(query);
     here.begin(next);
+    CHECK(here.state() == thread_state::running);
     const charged mine{memory, 60};
     CHECK_THROWS_AS(with_retry_no_split([&] { const charged more{memory, 60}; }), allot::out_of_memory);
     CHECK(next.stats().rollbacks == 1);
