@@ -109,7 +109,7 @@ TEST_CASE("workers in a scope share its attempt: all of it is rolled back, and i
     all.waits(1, waits_for::task, all.tasks[1]);
     CHECK(all.fails(w) == "");
     CHECK(all.fails(v) == "");
-    CHECK(all.fails(0) == "3 rolled_back, 2 rolled_back, 1 rolled_back");
+    CHECK(all.fails(0) == "1 rolled_back, 2 rolled_back, 3 rolled_back");
     CHECK(all.all[1].attempts == 1);
     CHECK(all.all[w].attempts == 0);
     for (const thread_id t : {w, v}) {
@@ -129,7 +129,7 @@ TEST_CASE("a worker that runs while its attempt is rolled back goes back at its 
     CHECK(all.fails(0) == "");
     CHECK(all.fails(w) == "");
     CHECK(all.waits(1, waits_for::task, all.tasks[1]) == ""); // v runs, and is of a pool
-    CHECK(all.fails(v) == "3 rolled_back, 1 rolled_back, 2 rolled_back");
+    CHECK(all.fails(v) == "1 rolled_back, 2 rolled_back, 3 rolled_back");
     const thread_id late = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1);
     CHECK(all.fails(late) == "4 rolled_back");
     CHECK(all.all[1].attempts == 1);
