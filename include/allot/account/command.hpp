@@ -105,7 +105,7 @@ struct command {
 enum class verdict : std::uint8_t {
     sleep,     // until memory may be free, or others end
     passes,    // at once, before the request that it waits behind: no task can go on else
-    goes_back, // it was told so, and requests more: it sleeps first, as it does when all is free
+    goes_back, // it was rolled back before, and requests more: it sleeps first
     try_again, // at once
     roll_back, // free what was taken, and begin again
     split,     // and with a smaller input

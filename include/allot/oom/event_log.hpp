@@ -111,14 +111,17 @@ class event_log {
         case event::refunded:
         case event::held_outside: return is_kind;
         case event::returned: return is_kind && m.outside_of(static_cast<memory_kind>(c.detail)).held >= c.bytes;
-        case event::started: return has_task && c.detail <= static_cast<std::uint8_t>(thread_kind::shuffle);
+        case event::started:
+            return has_task && c.detail <= static_cast<std::uint8_t>(thread_kind::shuffle) &&
+                   (c.number == 0 || is_used(m.threads(), static_cast<std::uint64_t>(c.number) - 1));
         case event::task_ended: return has_task;
         case event::removed: return has_thread || (c.thread == no_id && has_task);
         case event::joined:
         case event::left: return has_thread && has_task;
         case event::let_go:
         case event::resource_ended: return has_resource;
-        case event::held: return has_resource && is_used(m.tasks(), static_cast<std::uint64_t>(c.number));
+        case event::held:
+            return has_resource && (c.number == no_id || is_used(m.tasks(), static_cast<std::uint64_t>(c.number)));
         case event::announced:
         case event::never_fits: return has_thread && is_kind;
         case event::waits:
@@ -126,7 +129,7 @@ class event_log {
                    (c.detail != static_cast<std::uint8_t>(waits_for::resource) || has_resource) &&
                    (c.detail != static_cast<std::uint8_t>(waits_for::task) || has_task);
         case event::scope_ended: return has_thread && m[c.thread].scopes != 0;
-        case event::barred: return has_thread && (c.detail != 0 || m[c.thread].barred != 0);
+        case event::barred: return has_thread && (c.detail != 0 || m.owner_of(m[c.thread]).barred != 0);
         case event::failed:
             return has_thread && c.detail <= (failed_by_own_limit | failed_held_back) &&
                    ((c.detail & failed_by_own_limit) == 0 || (m[c.thread].task != no_id && m[c.thread].others.empty()));

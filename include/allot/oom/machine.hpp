@@ -406,10 +406,12 @@ class machine : public situation {
         if (&owner != &threads_[id]) note_failed_alone(owner, threads_[id].own);
         // All of its attempt that sleep, and the owner; the others where they request more.
         for (thread_id t = 0; t != threads_.size(); ++t) {
-            const thread& each = threads_[t];
+            thread& each = threads_[t];
             const bool is_told = t == id || &each == &owner || each.state == thread_state::blocked;
-            if (each.used && &owner_of(each) == &owner && is_told && is_legal(each.state, event::rolled_back))
-                set(t, event::rolled_back, sink);
+            if (!each.used || &owner_of(each) != &owner || !is_told || !is_legal(each.state, event::rolled_back))
+                continue;
+            each.alone = false;
+            set(t, event::rolled_back, sink);
         }
     }
     template <class Sink> void split(thread_id id, Sink& sink) {

@@ -8,7 +8,7 @@
 //     allot::oom::resource::holder mine{permits}; // its task holds one from now on
 //     ...
 //     allot::oom::latch built{tasks};             // by worker: build(); built.count_down();
-//     built.wait();                               // for whoever counts down
+//     built.wait();                               // for the threads that count it down
 //     { allot::oom::scoped_wait w{other_task};           result.get(); }
 //     { allot::oom::scoped_wait w{allot::oom::for_pool}; pool_done.wait(); } // for pool threads that work for its task
 //     { allot::oom::scoped_wait w{allot::oom::outside};  ::read(...); }       // for a disk: it ends by itself

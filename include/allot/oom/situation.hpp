@@ -267,11 +267,17 @@ class situation {
     }
     // Whether it waits for work that no thread is seen to do: it may not have begun, or may be over.
     bool is_unsure(const thread& t) const noexcept {
-        if (t.lasts || !takes_part(t) || (t.waits != waits_for::task && t.waits != waits_for::pool)) return false;
+        if (t.lasts || !takes_part(t) || !is_stuck(t)) return false;
         const bool for_pool = t.waits == waits_for::pool;
+        if (t.waits == waits_for::resource) { // a latch: who counts it down is not known
+            const auto& holders = resources_[t.on].holders;
+            if (std::find(holders.begin(), holders.end(), no_id) == holders.end()) return false;
+        } else if (t.waits != waits_for::task && !for_pool) {
+            return false;
+        }
+        const task_id by = t.waits == waits_for::task ? t.on : t.task;
         for (const thread& o : threads_)
-            if (&o != &t && takes_part(o, for_pool ? t.task : t.on) && (!for_pool || o.kind != thread_kind::dedicated))
-                return false;
+            if (&o != &t && takes_part(o, by) && (!for_pool || o.kind != thread_kind::dedicated)) return false;
         return true;
     }
     bool any_unsure() const noexcept {
