@@ -205,7 +205,8 @@ class machine : public situation {
             holders.push_back(by);
         } else if (const auto h = std::find(holders.begin(), holders.end(), by); h != holders.end()) {
             holders.erase(h);
-            note_over([r](const thread& t) { return t.waits == waits_for::resource && t.on == r; });
+            const bool lasts = by == no_id && std::find(holders.begin(), holders.end(), no_id) != holders.end();
+            if (!lasts) note_over([r](const thread& t) { return t.waits == waits_for::resource && t.on == r; });
         }
         decide(sink); // a hold may complete a deadlock, too
     }
