@@ -19,6 +19,7 @@
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
+#include <allot/reclaim/cost_cap.hpp>
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/spill/spillable.hpp>
 
@@ -139,19 +140,17 @@ class spillable_buffer {
         // Begins the parts, cut behind `bytes`, away. False: it is pinned, and none began.
         bool cut(std::size_t bytes, handle& first, handle& second) {
             buffer there; // ends without the lock
-            for (;;) {
-                {
-                    const std::lock_guard hold(lock_);
-                    if (ALLOT_UNLIKELY(pins_ != 0)) return report(misuse::pinned_halves), false;
-                    if (!away_ && there) leave_locked(std::move(there));
-                    if (away_) {
-                        first.begin(data_.slice(0, bytes), true);
-                        second.begin(data_.slice(bytes, size_ - bytes), true);
-                        return true;
-                    }
-                }
-                there = far_.allocate(size_); // may wait: no pin waits for the lock meanwhile
-            }
+            bool is_cut = false;
+            bring(there, far_, [&] {
+                const std::lock_guard hold(lock_);
+                if (ALLOT_UNLIKELY(pins_ != 0)) return report(misuse::pinned_halves), true;
+                if (!away_ && there) leave_locked(std::move(there));
+                if (!away_) return false;
+                first.begin(data_.slice(0, bytes), true);
+                second.begin(data_.slice(bytes, size_ - bytes), true);
+                return is_cut = true;
+            });
+            return is_cut;
         }
         std::size_t size() const noexcept { return size_; }
         const buffer& data() const noexcept { return data_; }
@@ -161,18 +160,21 @@ class spillable_buffer {
         }
         void pin() {
             buffer other; // ends without the lock
-            for (;;) {
-                {
-                    const std::lock_guard hold(lock_);
-                    if (away_ && other) {
-                        std::memcpy(other.data(), data_.data(), size_);
-                        std::swap(data_, other);
-                        away_ = false;
-                    }
-                    if (!away_) return void(++pins_);
-                }
-                other = near_.allocate(size_); // may wait: no other pin waits for the lock meanwhile
+            bring(other, near_, [&] { return pin_if_near(other); });
+        }
+        bool pin_if_near(buffer& other) noexcept {
+            const std::lock_guard hold(lock_);
+            if (away_ && !other) {
+                const cost_cap calls_none{idle}; // several pins at once bring one copy back
+                other = near_.memory.try_allocate(near_.by, size_);
             }
+            if (away_ && other) {
+                std::memcpy(other.data(), data_.data(), size_);
+                std::swap(data_, other);
+                away_ = false;
+            }
+            if (!away_) ++pins_;
+            return !away_;
         }
         void unpin() noexcept {
             {
@@ -197,6 +199,22 @@ class spillable_buffer {
 
       private:
         void report(misuse what) const noexcept { report_misuse({.kind = what, .heap = near_.by.name()}); }
+        // Until done(), which takes the lock, takes memory for it, without the lock: it may wait. Where that is
+        // refused, another thread may have done it.
+        template <class Done> void bring(buffer& memory, const buffer_home& from, Done done) const {
+            while (!done()) {
+#if ALLOT_EXCEPTIONS
+                try {
+                    memory = from.allocate(size_);
+                } catch (const out_of_memory&) {
+                    if (!done()) throw;
+                    return;
+                }
+#else
+                memory = from.allocate(size_);
+#endif
+            }
+        }
         void leave_locked(buffer there) noexcept {
             std::memcpy(there.data(), data_.data(), size_);
             data_ = std::move(there);

@@ -266,3 +266,33 @@ TEST_CASE("a query is cancelled by closing its account, with spillable buffers i
     query.reset();
     CHECK(h.far.used() == 0);
 }
+
+namespace {
+
+// Another thread brings the buffer back between a refusal and its error.
+struct pins_meanwhile final : allot::account_listener {
+    explicit pins_meanwhile(const spillable_buffer& of) : buffer(of) {}
+    void refused(const account&, const allot::charge_status&) noexcept override {
+        if (++refusals != 2) return; // the first attempt has the buffer's lock
+        blocker.reset();
+        std::thread{[this] { other.emplace(buffer.pin()); }}.join();
+    }
+    const spillable_buffer& buffer;
+    std::optional<charged> blocker;
+    std::optional<spillable_buffer::pinned> other;
+    int refusals = 0;
+};
+
+} // namespace
+
+TEST_CASE("a pin that is refused looks whether another one has brought the bytes back", "[spill]") {
+    homes h;
+    spillable_buffer b = h.filled(48_KiB, 7);
+    REQUIRE(b.spill());
+    pins_meanwhile other{b};
+    other.blocker.emplace(h.near, 32_KiB);
+    h.near.add(other);
+    CHECK(holds(b, 7));
+    h.near.remove(other);
+    CHECK(other.refusals == 2);
+}
