@@ -14,7 +14,7 @@
 // long as a token announces them, else until the thread of that request says that it has waited long. So is each one
 // that would be due if waits that may be over were not, once for each such wait.
 // A request that a limit of its task alone refuses is decided among the threads of that task.
-// Cost: step() is O(threads) where it decides, else O(1); only add_task(), add_thread(), work_on() and hold() take
+// Cost: step() is O(threads) where some sleep and it decides, else O(1); only add_task(), add_thread(), work_on() and hold() take
 // memory. Threads: as any value.
 // Source: Spark-RAPIDS' SparkResourceAdaptor, 2022, whose states and rules these are; whole attempts alone before each
 // split, decisions within a task, budgets of attempts without progress, victims in retry scopes alone, and wakes at a
@@ -114,7 +114,11 @@ class machine : public situation {
 
     task_id add_task(priority place) {
         const task_id id = free_id(tasks_);
-        tasks_[id] = {.used = true, .place = place};
+        task& t = tasks_[id];
+        t.used = true;
+        t.removed = false;
+        t.place = place;
+        t.epoch = 1;
         return id;
     }
     /// The task has no threads. Its memory has been returned: this is progress for all others.
@@ -131,6 +135,7 @@ class machine : public situation {
     /// decides is decided for that thread's attempt, with all threads that work in it.
     thread_id add_thread(thread_kind kind, task_id first, thread_id joins = no_id) {
         const thread_id id = free_id(threads_);
+        if (first != no_id) list(id, first); // alone it can fail
         thread& t = threads_[id];
         t = thread{};
         t.used = true;
@@ -141,6 +146,7 @@ class machine : public situation {
             t.scopes = 1;
         }
         t.state = after(thread_state::unknown, event::started);
+        ++states_[static_cast<std::size_t>(t.state)];
         spoil_attempts_of_others(id);
         return id;
     }
@@ -158,6 +164,10 @@ class machine : public situation {
         for (thread& each : threads_)
             if (each.used && each.joins == id) each.joins = no_id, --each.scopes; // misuse: the scope has ended before
         step(id, event::ended, sink);
+        --states_[static_cast<std::size_t>(t.state)];
+        if (t.task != no_id) unlist(id, t.task);
+        for (const task_id other : t.others) unlist(id, other);
+        clear_marks(threads_[id]);
         threads_[id].used = false;
     }
     /// Its threads are removed that work for no other task, also those that begin later.
@@ -173,6 +183,8 @@ class machine : public situation {
     }
     template <class Sink> void work_on(thread_id id, task_id more, Sink sink) {
         thread& t = threads_[id];
+        if (t.task != no_id) t.others.reserve(t.others.size() + 1);
+        list(id, more);
         if (t.task == no_id) t.task = more;
         else t.others.push_back(more);
         end_removal(id, sink);
@@ -181,6 +193,7 @@ class machine : public situation {
     template <class Sink> void finish(thread_id id, task_id which, Sink sink) {
         thread& t = threads_[id];
         note_done(t, which);
+        unlist(id, which);
         if (t.task != which) {
             std::erase(t.others, which);
         } else if (t.others.empty()) {
@@ -268,7 +281,7 @@ class machine : public situation {
     bool fail(thread_id id, std::uint8_t why, Sink sink, std::size_t unknown = 0, std::size_t free = 0) {
         thread& t = threads_[id];
         if (is_legal(t.state, event::failed)) {
-            t.own = (why & failed_by_own_limit) != 0;
+            note(t.own, (why & failed_by_own_limit) != 0, owns_);
             t.held_back = (why & failed_held_back) != 0;
             t.unknown = unknown;
             t.free = free;
@@ -283,7 +296,8 @@ class machine : public situation {
     void wait(thread_id id, waits_for what, std::uint32_t on, Sink sink, std::size_t keeps = SIZE_MAX) {
         threads_[id].waits = what;
         threads_[id].on = on;
-        threads_[id].may_run = threads_[id].lasts = false;
+        note(threads_[id].may_run, false, may_run_);
+        threads_[id].lasts = false;
         if (what == waits_for::outside && keeps == 0 && threads_[id].scopes == 0) note_idle(sink);
         decide(sink);
     }
@@ -339,10 +353,10 @@ class machine : public situation {
         bool by_waits = false;
         for (thread& each : threads_)
             if (each.used && (each.may_run || is_unsure(each))) {
-                each.may_run = false;
+                note(each.may_run, false, may_run_);
                 by_waits = each.lasts = true;
             }
-        if (by_waits) return t.delayed = false, decide(sink), true;
+        if (by_waits) return note(t.delayed, false, delayed_), decide(sink), true;
         const bool is_due = is_deadlocked();
         if (is_due) outside_[static_cast<std::size_t>(t.memory)].stays = t.unknown;
         end_delay(is_due ? delay::over : delay::none);
@@ -385,16 +399,29 @@ class machine : public situation {
     }
     void end_delay(delay now) noexcept {
         delay_ = now;
-        for (thread& t : threads_) t.delayed = false;
+        if (delayed_ == 0) return;
+        for (thread& t : threads_) note(t.delayed, false, delayed_);
     }
 
     template <class Sink> void set(thread_id id, event by, Sink& sink) {
         thread& t = threads_[id];
         const thread_state from = std::exchange(t.state, after(t.state, by));
+        --states_[static_cast<std::size_t>(from)];
+        ++states_[static_cast<std::size_t>(t.state)];
         if (t.state != thread_state::blocked) t.held_back = t.passes = false;
-        if (t.state == thread_state::running || t.state == thread_state::unknown) t.own = false;
-        t.delayed = by == event::delayed;
+        if (t.state == thread_state::running || t.state == thread_state::unknown) note(t.own, false, owns_);
+        note(t.delayed, by == event::delayed, delayed_);
         sink(change{id, from, by, t.state});
+    }
+    // Changes a mark of a thread, whose marks are counted.
+    static void note(bool& mark, bool now, std::uint32_t& count) noexcept {
+        count += static_cast<std::uint32_t>(now) - static_cast<std::uint32_t>(mark);
+        mark = now;
+    }
+    void clear_marks(thread& t) noexcept {
+        note(t.own, false, owns_);
+        note(t.delayed, false, delayed_);
+        note(t.may_run, false, may_run_);
     }
     template <class Sink> void refuse(thread_id id, Sink& sink) {
         threads_[id].refused = true;
@@ -451,7 +478,7 @@ class machine : public situation {
     }
     // A task has ended, or has nothing any more: for others there is no difference.
     template <class Sink> void note_idle(Sink& sink) {
-        if (!any_in(thread_state::blocked)) wake_first(rules_.most_woken, sink);
+        if (in(thread_state::blocked) == 0) wake_first(rules_.most_woken, sink);
     }
     // Of those that are or will be rolled back the first `most`.
     template <class Sink> void wake_first(std::uint32_t most, Sink& sink) {
@@ -494,7 +521,8 @@ class machine : public situation {
     }
     // Waits that this holds for may be over now.
     template <class Holds> void note_over(Holds holds) noexcept {
-        for (thread& t : threads_) t.may_run = t.may_run || (t.used && holds(t));
+        for (thread& t : threads_)
+            if (t.used && holds(t)) note(t.may_run, true, may_run_);
     }
     // The thread has done what it did for the task.
     void note_done(const thread& by, task_id of) noexcept {
@@ -506,16 +534,19 @@ class machine : public situation {
     }
     // Whether a decision would be due now, if no wait that may be over was.
     bool wait_delays() const noexcept {
-        bool any = false;
-        for (const thread& t : threads_) any = any || (t.used && t.may_run);
-        if (!any) return false;
-        for (const thread& t : threads_)
-            if (t.used && t.own && is_deadlocked_within(t.task, seen::as_lasting)) return true;
+        if (may_run_ == 0) return false;
+        for (task_id id = 0; owns_ != 0 && id != tasks_.size(); ++id)
+            if (has_own(id) && is_deadlocked_within(id, seen::as_lasting)) return true;
         return is_deadlocked(seen::as_lasting);
     }
+    // Whether a limit of this task alone refuses a request of one of its threads.
+    bool has_own(task_id of) const noexcept {
+        return any_of(of, [](const thread& t) { return t.own; });
+    }
     template <class Sink> void decide(Sink& sink) {
-        for (const thread& t : threads_)
-            if (t.used && t.own && decide_among(t.task, sink)) return;
+        if (asleep() == 0) return; // all else goes on
+        for (task_id id = 0; owns_ != 0 && id != tasks_.size(); ++id)
+            if (has_own(id) && decide_among(id, sink)) return;
         if (!decide_among(no_id, sink) && wait_delays()) delay_for_waits(sink);
     }
     // Of those that sleep the first keeps the time.

@@ -7,7 +7,8 @@
 // a limit of its task alone refuses (`own`) waits for no other task: then the threads of that task decide. Bytes that
 // no task holds may come back by themselves: where they would serve the first request that waits, a decision is put
 // off.
-// Invariant: valid(). Cost: 120 bytes per thread, 32 per task. Threads: as any value.
+// Invariant: valid(). Cost: 120 bytes per thread, 64 per task. Threads: as any value; a const call may change where the
+// next search begins.
 // Source: the any/all rule is Spark-RAPIDS', 2022.
 #pragma once
 
@@ -87,7 +88,8 @@ class situation {
         bool used = false;
         bool removed = false; // its dedicated threads are
         priority place;
-        std::uint64_t epoch = 1; // of the progress of its threads
+        std::uint64_t epoch = 1;        // of the progress of its threads
+        std::vector<thread_id> threads; // that work for it, by id
 
         friend bool operator==(const task&, const task&) = default;
     };
@@ -164,20 +166,20 @@ class situation {
     const thread& owner_of(const thread& t) const noexcept { return t.joins != no_id ? threads_[t.joins] : t; }
     /// Whether there are threads, and each task that has some is blocked.
     bool is_deadlocked(seen how = seen::as_over) const noexcept {
-        return all_that_take_part(no_id, [&](const thread& t) {
-            const bool one_blocks_its_task = t.kind == thread_kind::dedicated && rules_.task_is_blocked != blocks::all;
-            return is_stuck(t, how) || (one_blocks_its_task && is_held_up(t.task, how));
-        });
+        bool any = false;
+        for (std::size_t n = 0, all = tasks_.size(); n != all; ++n) {
+            const auto id = static_cast<task_id>((goes_on_ + n) % all);
+            if (can_go_on(id, how, any)) return goes_on_ = id, false;
+        }
+        return any;
     }
     /// Whether the task has threads, and they wait for nothing that others hold, and none of them can go on.
     bool is_deadlocked_within(task_id of, seen how = seen::as_over) const noexcept {
-        return all_that_take_part(of, [&](const thread& t) { return is_stuck_by_itself(t, of, how); });
-    }
-    template <class Is> bool all_that_take_part(task_id of, Is is) const noexcept {
         bool any = false;
-        for (const thread& t : threads_) {
-            if (!takes_part(t, of)) continue;
-            if (!is(t)) return false;
+        for (const thread_id id : tasks_[of].threads) {
+            const thread& t = threads_[id];
+            if (!takes_part(t)) continue;
+            if (!is_stuck_by_itself(t, of, how)) return false;
             any = true;
         }
         return any;
@@ -186,17 +188,16 @@ class situation {
     /// own attempt are no others.
     bool is_alone(thread_id id, task_id of = no_id) const noexcept {
         const thread& owner = owner_of(threads_[id]);
-        for (const thread& t : threads_)
-            if (&owner_of(t) != &owner && takes_part(t, of) && (!is_stuck(t) || t.state == thread_state::blocked))
-                return false;
-        return true;
+        return !any_of(of, [&](const thread& t) {
+            return (!is_stuck(t) || t.state == thread_state::blocked) && &owner_of(t) != &owner;
+        });
     }
     /// Whether it is, and none of those has memory that it is to return.
     bool has_all(thread_id id, task_id of = no_id) const noexcept {
+        if (!is_alone(id, of)) return false;
+        if (in(thread_state::bufn_throw) + in(thread_state::bufn_wait) == 0) return true;
         const thread& owner = owner_of(threads_[id]);
-        for (const thread& t : threads_)
-            if (&owner_of(t) != &owner && takes_part(t, of) && goes_back(t)) return false;
-        return is_alone(id, of);
+        return !any_of(of, [&](const thread& t) { return goes_back(t) && &owner_of(t) != &owner; });
     }
     /// Whether an attempt that it began alone has failed, and there was no progress since.
     bool has_tried_alone(thread_id id) const noexcept { return mark_of(threads_[id]).tried == epoch_of(threads_[id]); }
@@ -216,18 +217,29 @@ class situation {
         return p == q ? a < b : is_before(p, q);
     }
     bool valid() const noexcept {
-        for (const thread& t : threads_) {
+        std::array<std::uint32_t, thread_states> states{};
+        std::uint32_t owns = 0, delayed = 0, may_run = 0;
+        for (task_id id = 0; id != tasks_.size(); ++id)
+            for (const thread_id t : tasks_[id].threads)
+                if (!threads_[t].used || !works_for(threads_[t], id)) return false;
+        for (thread_id id = 0; id != threads_.size(); ++id) {
+            const thread& t = threads_[id];
             if (!t.used) continue;
+            ++states[static_cast<std::size_t>(t.state)];
+            owns += t.own, delayed += t.delayed, may_run += t.may_run;
+            if (t.task != no_id && !is_listed(id, t.task)) return false;
+            for (const task_id other : t.others)
+                if (!is_listed(id, other)) return false;
             if (t.own && (t.task == no_id || !t.others.empty())) return false;
             if (t.alone && t.state != thread_state::running && t.state != thread_state::alloc &&
                 t.state != thread_state::alloc_free)
                 return false;
             if (t.kind == thread_kind::dedicated && (t.task == no_id || !t.others.empty())) return false;
             if (t.task != no_id && !tasks_[t.task].used) return false;
-            for (const task_id id : t.others)
-                if (!tasks_[id].used) return false;
+            for (const task_id other : t.others)
+                if (!tasks_[other].used) return false;
         }
-        return true;
+        return states == states_ && owns == owns_ && delayed == delayed_ && may_run == may_run_;
     }
     friend bool operator==(const situation& a, const situation& b) noexcept {
         return a.threads_ == b.threads_ && a.tasks_ == b.tasks_ && a.resources_ == b.resources_ &&
@@ -235,12 +247,39 @@ class situation {
     }
 
   protected:
+    static bool works_for(const thread& t, task_id of) noexcept {
+        return t.task == of || std::find(t.others.begin(), t.others.end(), of) != t.others.end();
+    }
     // Whether the thread works for this task (no_id: for any), and may still hold or free memory.
     static bool takes_part(const thread& t, task_id of = no_id) noexcept {
         const bool frees = t.scopes != 0; // what its attempt has, though it was removed
         if (!t.used || t.task == no_id || t.covered || (t.state == thread_state::unknown && !frees)) return false;
-        return of == no_id || t.task == of || std::find(t.others.begin(), t.others.end(), of) != t.others.end();
+        return of == no_id || works_for(t, of);
     }
+    // Whether this holds for one that takes part: of a task, or of all, beginning with the one that it held for last.
+    template <class Holds> bool any_of(task_id of, Holds holds) const noexcept {
+        if (of != no_id) {
+            for (const thread_id id : tasks_[of].threads)
+                if (takes_part(threads_[id]) && holds(threads_[id])) return true;
+            return false;
+        }
+        for (std::size_t n = 0, all = threads_.size(); n != all; ++n) {
+            const auto id = static_cast<thread_id>((found_ + n) % all);
+            if (takes_part(threads_[id]) && holds(threads_[id])) return found_ = id, true;
+        }
+        return false;
+    }
+    // Threads in this state.
+    std::uint32_t in(thread_state s) const noexcept { return states_[static_cast<std::size_t>(s)]; }
+    std::uint32_t asleep() const noexcept { return in(thread_state::blocked) + in(thread_state::bufn); }
+    bool is_listed(thread_id id, task_id of) const noexcept {
+        return std::binary_search(tasks_[of].threads.begin(), tasks_[of].threads.end(), id);
+    }
+    void list(thread_id id, task_id of) {
+        auto& all = tasks_[of].threads;
+        all.insert(std::upper_bound(all.begin(), all.end(), id), id);
+    }
+    void unlist(thread_id id, task_id of) noexcept { std::erase(tasks_[of].threads, id); }
     static bool goes_back(const thread& t) noexcept {
         return t.state == thread_state::bufn_throw || t.state == thread_state::bufn_wait;
     }
@@ -256,10 +295,27 @@ class situation {
         if (t.waits == waits_for::task) return t.on == of;
         return t.waits == waits_for::pool || !is_held_by_others(t.on, of);
     }
+    // Whether a thread of the task can go on. A dedicated one cannot while the task is blocked. Notes whether it has
+    // any.
+    bool can_go_on(task_id id, seen how, bool& any) const noexcept {
+        bool is_blocked = false;
+        for (const thread_id n : tasks_[id].threads) {
+            const thread& t = threads_[n];
+            if (!takes_part(t)) continue;
+            any = true;
+            if (is_blocked && t.kind == thread_kind::dedicated) continue;
+            if (is_stuck(t, how)) continue;
+            if (t.kind != thread_kind::dedicated || rules_.task_is_blocked == blocks::all || !is_held_up(id, how))
+                return true;
+            is_blocked = true;
+        }
+        return false;
+    }
     // Whether a dedicated thread of the task waits for memory, or for what others hold.
     bool is_held_up(task_id id, seen how) const noexcept {
-        for (const thread& t : threads_) {
-            if (!takes_part(t) || t.kind != thread_kind::dedicated || t.task != id || !is_stuck(t, how)) continue;
+        for (const thread_id n : tasks_[id].threads) {
+            const thread& t = threads_[n];
+            if (!takes_part(t) || t.kind != thread_kind::dedicated || !is_stuck(t, how)) continue;
             if (t.state == thread_state::blocked || t.state == thread_state::bufn || !is_stuck_by_itself(t, id, how))
                 return true;
         }
@@ -276,14 +332,11 @@ class situation {
             return false;
         }
         const task_id by = t.waits == waits_for::task ? t.on : t.task;
-        for (const thread& o : threads_)
-            if (&o != &t && takes_part(o, by) && (!for_pool || o.kind != thread_kind::dedicated)) return false;
-        return true;
+        return !any_of(by,
+                       [&](const thread& o) { return &o != &t && (!for_pool || o.kind != thread_kind::dedicated); });
     }
     bool any_unsure() const noexcept {
-        bool any = false;
-        for (const thread& t : threads_) any = any || (t.used && is_unsure(t));
-        return any;
+        return std::any_of(threads_.begin(), threads_.end(), [&](const thread& t) { return t.used && is_unsure(t); });
     }
     const alone_mark& mark_of(const thread& t) const noexcept { return t.own ? t.alone_of_own : t.alone_of_all; }
     std::uint64_t epoch_of(const thread& t) const noexcept { return t.own ? tasks_[t.task].epoch : epoch_; }
@@ -298,11 +351,6 @@ class situation {
         const std::size_t stays = outside_of(t.memory).stays, come = t.unknown > stays ? t.unknown - stays : 0;
         return delay_ != delay::over && rules_.unknown_holders_wait.ms != 0 && !t.own && come != 0 &&
                (t.bytes <= come || t.bytes - come <= t.free);
-    }
-    bool any_in(thread_state s) const noexcept {
-        for (const thread& t : threads_)
-            if (t.used && t.state == s) return true;
-        return false;
     }
     // Of the threads that this holds for, the first in order, or the last.
     template <class Holds> thread_id find(bool first, Holds holds) const noexcept {
@@ -324,9 +372,14 @@ class situation {
     std::vector<thread> threads_;
     std::vector<task> tasks_;
     std::vector<resource> resources_;
-    std::array<outside, 2> outside_{}; // by memory_kind
+    std::array<outside, 2> outside_{};                   // by memory_kind
+    std::array<std::uint32_t, thread_states> states_{};  // threads in each
+    std::uint32_t owns_ = 0, delayed_ = 0, may_run_ = 0; // threads with these marks
     delay delay_ = delay::none;
     std::uint64_t delays_ = 0;
+    // Where the last search ended, for the next one to begin there.
+    mutable task_id goes_on_ = 0;
+    mutable thread_id found_ = 0;
 
   private:
     // The first place in order among all tasks that it works for; of a thread of no task: the last place.

@@ -128,7 +128,8 @@ TEST_CASE("an event of a request that does not fit the state of its thread chang
         }
 }
 
-TEST_CASE("threads of a task that is removed are, also those that begin later; pool threads are not", "[oom]") {
+TEST_CASE("threads of a task that is removed are, also those that begin later; of a pool those that work for no other",
+          "[oom]") {
     machine all;
     const auto post = [&](const command& c) { return all.apply(c, [](const change&) {}); };
     const task_id t = post({.what = task_begun});
@@ -138,10 +139,14 @@ TEST_CASE("threads of a task that is removed are, also those that begin later; p
     const thread_id first = begin(thread_kind::dedicated), of_pool = begin(thread_kind::pool);
     CHECK(post({.what = removed, .on = t}) == 1);
     const thread_id later = begin(thread_kind::dedicated), later_of_pool = begin(thread_kind::pool);
+    const task_id other = post({.what = task_begun});
+    post({.what = joined, .thread = later_of_pool, .on = other});
     CHECK(all.verdict_for(first) == allot::verdict::removed);
     CHECK(all.verdict_for(later) == allot::verdict::removed);
-    CHECK(all.verdict_for(of_pool) == allot::verdict::try_again);
+    CHECK(all.verdict_for(of_pool) == allot::verdict::removed);
     CHECK(all.verdict_for(later_of_pool) == allot::verdict::try_again);
+    post({.what = left, .thread = of_pool, .on = t});
+    CHECK(all.verdict_for(of_pool) == allot::verdict::try_again);
     post({.what = ended, .thread = first});
     CHECK_FALSE(all[first].used);
 }
