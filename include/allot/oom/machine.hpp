@@ -242,8 +242,7 @@ class machine : public situation {
         const bool was_alone = t.alone; // which ends with each event but that of a new try
         if (by != event::announced) t.alone = false;
         if (by == event::failed && was_alone && !t.held_back && t.state == thread_state::alloc &&
-            has_all(id, scope_of(t)) && !is_served_from_outside(t) && !may_be_served_from_outside(t) &&
-            (may_go_back(t) || !any_unsure())) {
+            has_all(id, scope_of(t)) && !is_served_from_outside(t) && !may_be_served_from_outside(t)) {
             note_failed_alone(attempt_of(t), t.own);
             roll_back(id, sink);
             decide(sink);
@@ -558,7 +557,8 @@ class machine : public situation {
         ++delays_;
         set(first, event::delayed, sink);
     }
-    // What cannot be taken back, a split or a refusal, is put off while it is unsure that a thread waits in vain.
+    // What cannot be taken back, a split or a refusal, is put off while it is unsure that a thread waits in vain, and an
+    // attempt alone, which it may meet.
     template <class Sink> bool put_off_for_waits(Sink& sink) {
         const bool unsure = any_unsure();
         if (unsure) delay_for_waits(sink);
@@ -592,13 +592,14 @@ class machine : public situation {
             if (waiting != 1 || !rules_.tries_alone) roll_back(victim, sink);
             else if (has_all(victim, of)) try_alone(victim, sink);
             else if (is_alone(victim, of)) roll_back(victim, sink); // others wait with what they are to return
-            return true;                                            // else others are on their way back
+            else put_off_for_waits(sink);                           // or others are on their way back
+            return true;
         }
         const auto is_back = [of](const thread& t) { return takes_part(t, of) && t.state == thread_state::bufn; };
         const thread_id chosen = find(rules_.first_to_split == splits::highest, is_back);
         if (chosen == no_id) return true; // a cycle of waits for other things: none of them is a request
-        if (rules_.tries_alone && !is_alone(chosen, of)) return true; // others are on their way back
-        if (rules_.tries_alone && !has_tried_alone(chosen)) try_alone(chosen, sink);
+        if (rules_.tries_alone && !is_alone(chosen, of)) put_off_for_waits(sink); // or others are on their way back
+        else if (rules_.tries_alone && !has_tried_alone(chosen)) try_alone(chosen, sink);
         else if (!put_off_for_waits(sink)) split(chosen, sink);
         return true;
     }

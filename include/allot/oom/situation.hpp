@@ -184,12 +184,12 @@ class situation {
         }
         return any;
     }
-    /// Whether all others, or those of one task, are rolled back, or wait for other things than memory. Those of its
-    /// own attempt are no others.
+    /// Whether all others, or those of one task, are rolled back, or wait for other things than memory, surely. Those
+    /// of its own attempt are no others.
     bool is_alone(thread_id id, task_id of = no_id) const noexcept {
         const thread& owner = owner_of(threads_[id]);
         return !any_of(of, [&](const thread& t) {
-            return (!is_stuck(t) || t.state == thread_state::blocked) && &owner_of(t) != &owner;
+            return (!is_stuck(t) || t.state == thread_state::blocked || is_unsure(t)) && &owner_of(t) != &owner;
         });
     }
     /// Whether it is, and none of those has memory that it is to return.

@@ -96,7 +96,9 @@ TEST_CASE("a request that a limit of its task alone refuses waits for no other t
     CHECK(all.step(helper, event::woken) == "2 woken");
     CHECK(all.waits(helper, waits_for::task, all.tasks[0]) == "");
     CHECK(fails_at_own_limit(1) == ""); // others may end the helper's wait
-    CHECK(all.waits(helper, waits_for::pool) == "1 tries_alone");
+    CHECK(all.waits(helper, waits_for::pool) == "1 delayed"); // nobody is seen to work for it
+    CHECK(all.all.waited_long(1, all.sink()));
+    CHECK(all.decided() == "1 tries_alone");
 }
 
 TEST_CASE("a thread that waits for its own task holds up no other thread of it", "[oom]") {

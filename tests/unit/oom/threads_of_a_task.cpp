@@ -71,7 +71,7 @@ TEST_CASE("a resource stops those that wait for it once it has as many holders a
     CHECK(all.fails(2) == "2 rolled_back");
 }
 
-TEST_CASE("work that no thread is seen to do: rollbacks at once, a split or a refusal later", "[oom]") {
+TEST_CASE("work that no thread is seen to do: an attempt alone, a split or a refusal is put off", "[oom]") {
     for (const bool in_scope : {true, false}) {
         CAPTURE(in_scope);
         tasks_of all;
@@ -80,18 +80,18 @@ TEST_CASE("work that no thread is seen to do: rollbacks at once, a split or a re
         const thread_id it = all.add_thread(second, thread_kind::dedicated, in_scope);
         all.waits(0, waits_for::task, nobody);
         if (in_scope) {
-            CHECK(all.fails(it) == "1 tries_alone");
-            CHECK(all.fails(it) == "1 rolled_back");
-            CHECK(all.sleeps(it) == "1 tries_alone");
-            CHECK(all.fails(it) == "1 rolled_back");
-            CHECK(all.sleeps(it) == "1 delayed");
+            CHECK(all.fails(it) == "1 delayed");
             const thread_id begun = all.add_thread(nobody); // now it is
             CHECK(all.all.waited_long(it, all.sink()));
             CHECK(all.decided() == "");
             all.all.end_thread(begun, all.sink());
             CHECK(all.decided() == "1 delayed");
             CHECK(all.all.waited_long(it, all.sink()));
-            CHECK(all.decided() == "1 split");
+            CHECK(all.decided() == "1 tries_alone");
+            CHECK(all.fails(it) == "1 rolled_back");
+            CHECK(all.sleeps(it) == "1 tries_alone");
+            CHECK(all.fails(it) == "1 rolled_back");
+            CHECK(all.sleeps(it) == "1 split");
         } else {
             CHECK(all.fails(it) == "1 delayed");
             CHECK(all.all.waited_long(it, all.sink()));
