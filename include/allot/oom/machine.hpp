@@ -242,7 +242,8 @@ class machine : public situation {
         const bool was_alone = t.alone; // which ends with each event but that of a new try
         if (by != event::announced) t.alone = false;
         if (by == event::failed && was_alone && !t.held_back && t.state == thread_state::alloc &&
-            has_all(id, scope_of(t)) && !is_served_from_outside(t) && !may_be_served_from_outside(t)) {
+            has_all(id, scope_of(t), false) && !is_served_from_outside(t) && !may_be_served_from_outside(t) &&
+            (may_go_back(t) || !any_unsure())) {
             note_failed_alone(attempt_of(t), t.own);
             roll_back(id, sink);
             decide(sink);
@@ -557,8 +558,8 @@ class machine : public situation {
         ++delays_;
         set(first, event::delayed, sink);
     }
-    // What cannot be taken back, a split or a refusal, is put off while it is unsure that a thread waits in vain, and an
-    // attempt alone, which it may meet.
+    // What cannot be taken back, a split or a refusal, is put off while it is unsure that a thread waits in vain, and so
+    // is an attempt alone, which would meet that thread.
     template <class Sink> bool put_off_for_waits(Sink& sink) {
         const bool unsure = any_unsure();
         if (unsure) delay_for_waits(sink);
@@ -590,10 +591,9 @@ class machine : public situation {
             if (victim == no_id) victim = find(false, sleeps);
             if (!may_go_back(threads_[victim]) && put_off_for_waits(sink)) return true;
             if (waiting != 1 || !rules_.tries_alone) roll_back(victim, sink);
-            else if (has_all(victim, of)) try_alone(victim, sink);
-            else if (is_alone(victim, of)) roll_back(victim, sink); // others wait with what they are to return
-            else put_off_for_waits(sink);                           // or others are on their way back
-            return true;
+            else if (has_all(victim, of, false)) try_alone(victim, sink);
+            else if (is_alone(victim, of, false)) roll_back(victim, sink); // others wait with what they are to return
+            return true;                                                   // else others are on their way back
         }
         const auto is_back = [of](const thread& t) { return takes_part(t, of) && t.state == thread_state::bufn; };
         const thread_id chosen = find(rules_.first_to_split == splits::highest, is_back);

@@ -184,17 +184,18 @@ class situation {
         }
         return any;
     }
-    /// Whether all others, or those of one task, are rolled back, or wait for other things than memory, surely. Those
-    /// of its own attempt are no others.
-    bool is_alone(thread_id id, task_id of = no_id) const noexcept {
+    /// Whether all others, or those of one task, are rolled back, or wait for other things than memory. Those of its
+    /// own attempt are no others. `surely`: and none of those waits may be for work that nobody does.
+    bool is_alone(thread_id id, task_id of = no_id, bool surely = true) const noexcept {
         const thread& owner = owner_of(threads_[id]);
         return !any_of(of, [&](const thread& t) {
-            return (!is_stuck(t) || t.state == thread_state::blocked || is_unsure(t)) && &owner_of(t) != &owner;
+            return (!is_stuck(t) || t.state == thread_state::blocked || (surely && is_unsure(t))) &&
+                   &owner_of(t) != &owner;
         });
     }
     /// Whether it is, and none of those has memory that it is to return.
-    bool has_all(thread_id id, task_id of = no_id) const noexcept {
-        if (!is_alone(id, of)) return false;
+    bool has_all(thread_id id, task_id of = no_id, bool surely = true) const noexcept {
+        if (!is_alone(id, of, surely)) return false;
         if (in(thread_state::bufn_throw) + in(thread_state::bufn_wait) == 0) return true;
         const thread& owner = owner_of(threads_[id]);
         return !any_of(of, [&](const thread& t) { return goes_back(t) && &owner_of(t) != &owner; });
