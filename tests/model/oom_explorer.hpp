@@ -555,7 +555,10 @@ class explorer {
     bool wait_long(moment& s, unsigned who) {
         if (!s.all[who].delayed) return false;
         s.waited = s.waited || s.all.is_deadlocked();
-        return s.all.waited_long(who, sink(s));
+        const bool done = s.all.waited_long(who, sink(s));
+        for (unsigned o = 0; o != threads(); ++o)
+            if (s.all[o].runs_on != 0) return false; // a thread that runs goes on before
+        return done;
     }
     bool kill(moment& s, unsigned task) {
         bool any = false;

@@ -259,6 +259,7 @@ class machine : public situation {
             t.waits = waits_for::nothing;
             t.covered = true;
         }
+        if (by == event::granted || by == event::ended) time_runs_ = false;
         if (by == event::thrown && t.state == thread_state::split_throw) attempt_of(t).has_split = true;
         set(id, by, sink);
         if (by == event::thrown && t.state == thread_state::running) begin_attempt(id);
@@ -298,12 +299,15 @@ class machine : public situation {
         threads_[id].on = on;
         note(threads_[id].may_run, false, may_run_);
         threads_[id].lasts = false;
+        threads_[id].runs_on = 0;
+        time_runs_ = false;
         if (what == waits_for::outside && keeps == 0 && threads_[id].scopes == 0) note_idle(sink);
         decide(sink);
     }
     /// `gathered`: free memory is whole again, as it is where a thread is woken or splits. Else the attempt that begins
     /// does not count as one alone: pieces that others have cut may be too small for it.
     void enter_scope(thread_id id, bool gathered = true) noexcept {
+        threads_[id].runs_on = 0;
         if (threads_[id].scopes++ != 0) return;
         begin_attempt(id);
         if (!gathered) threads_[id].alone_of_all.began = 0;
@@ -315,6 +319,7 @@ class machine : public situation {
     template <class Sink>
     void leave_scope(thread_id id, bool done, std::size_t free, Sink sink, std::size_t keeps = SIZE_MAX) {
         thread& t = threads_[id];
+        t.runs_on = 0;
         if (--t.scopes == 0 && is_legal(t.state, event::woken)) wake(id, sink); // it has nothing to begin again
         if (t.scopes != 0) return; // a rollback begins the outermost scope again
         t.attempts = 0;            // other work has the whole budget again
@@ -350,11 +355,13 @@ class machine : public situation {
     template <class Sink> bool waited_long(thread_id id, Sink sink) {
         thread& t = threads_[id];
         if (!t.delayed) return false;
-        bool by_waits = false;
+        bool by_waits = time_runs_ = false;
         for (thread& each : threads_)
             if (each.used && (each.may_run || is_unsure(each))) {
                 note(each.may_run, false, may_run_);
                 by_waits = each.lasts = true;
+            } else if (delay_ != delay::runs && each.runs_on < most_delays && runs_in_blocked_task(each)) {
+                by_waits = ++each.runs_on != 0;
             }
         if (by_waits) return note(t.delayed, false, delayed_), decide(sink), true;
         const bool is_due = is_deadlocked();
@@ -399,6 +406,7 @@ class machine : public situation {
     }
     void end_delay(delay now) noexcept {
         delay_ = now;
+        time_runs_ = false;
         if (delayed_ == 0) return;
         for (thread& t : threads_) note(t.delayed, false, delayed_);
     }
@@ -406,6 +414,7 @@ class machine : public situation {
     template <class Sink> void set(thread_id id, event by, Sink& sink) {
         thread& t = threads_[id];
         const thread_state from = std::exchange(t.state, after(t.state, by));
+        t.runs_on = 0;
         --states_[static_cast<std::size_t>(from)];
         ++states_[static_cast<std::size_t>(t.state)];
         if (t.state != thread_state::blocked) t.held_back = t.passes = false;
@@ -555,15 +564,23 @@ class machine : public situation {
             return takes_part(t) && (t.state == thread_state::blocked || t.state == thread_state::bufn);
         });
         if (first == no_id || threads_[first].delayed) return;
-        ++delays_;
+        if (!std::exchange(time_runs_, true)) ++delays_; // tries in between begin no other time
         set(first, event::delayed, sink);
     }
-    // What cannot be taken back, a split or a refusal, is put off while it is unsure that a thread waits in vain, and so
-    // is an attempt alone, which would meet that thread.
+    // What cannot be taken back, a split or a refusal, is put off while it is unsure that a thread waits in vain, and
+    // so is an attempt alone, which would meet that thread.
     template <class Sink> bool put_off_for_waits(Sink& sink) {
         const bool unsure = any_unsure();
         if (unsure) delay_for_waits(sink);
         return unsure;
+    }
+    // The same where nobody is in a thread's way but those that may be stuck, too.
+    template <class Sink> void put_off_for_others(thread_id id, task_id of, bool surely, Sink& sink) {
+        const thread& owner = owner_of(threads_[id]);
+        if (!any_of(of, [&](const thread& t) {
+                return is_in_way(t, surely) && &owner_of(t) != &owner && !may_be_stuck(t, may_go_back(threads_[id]));
+            }))
+            delay_for_waits(sink);
     }
     // It has all memory that others would return, and is refused: it is split when its turn comes again.
     void note_failed_alone(thread& owner, bool own) noexcept {
@@ -593,12 +610,13 @@ class machine : public situation {
             if (waiting != 1 || !rules_.tries_alone) roll_back(victim, sink);
             else if (has_all(victim, of, false)) try_alone(victim, sink);
             else if (is_alone(victim, of, false)) roll_back(victim, sink); // others wait with what they are to return
-            return true;                                                   // else others are on their way back
+            else put_off_for_others(victim, of, false, sink);
+            return true;
         }
         const auto is_back = [of](const thread& t) { return takes_part(t, of) && t.state == thread_state::bufn; };
         const thread_id chosen = find(rules_.first_to_split == splits::highest, is_back);
         if (chosen == no_id) return true; // a cycle of waits for other things: none of them is a request
-        if (rules_.tries_alone && !is_alone(chosen, of)) put_off_for_waits(sink); // or others are on their way back
+        if (rules_.tries_alone && !is_alone(chosen, of)) put_off_for_others(chosen, of, true, sink);
         else if (rules_.tries_alone && !has_tried_alone(chosen)) try_alone(chosen, sink);
         else if (!put_off_for_waits(sink)) split(chosen, sink);
         return true;

@@ -69,6 +69,7 @@ class situation {
         bool may_run = false;       // its wait may be over: one that could end it has ended, or let go
         bool lasts = false;         // its wait did while a decision was put off for it
         bool covered = false;       // it has ended, or the same thread of the program works by an inner token now
+        std::uint8_t runs_on = 0;   // decisions put off for it, since its last event: it may wait unseen
         std::uint8_t bypasses = 0;  // others that were woken before it, though it is first
         std::uint32_t barred = 0;   // no_rollback tokens; while it has one, it must not be rolled back
         std::uint32_t scopes = 0;   // retry scopes that it is in; 0: it must not be rolled back
@@ -112,6 +113,8 @@ class situation {
     enum class delay : std::uint8_t { none, runs, over };
     // How waits that may be over are seen.
     enum class seen { as_over, as_lasting };
+
+    static constexpr std::uint8_t most_delays = 10; // before a thread that runs on counts as surely blocked
 
     explicit situation(const oom::rules& r) noexcept : rules_(r) {}
 
@@ -185,13 +188,11 @@ class situation {
         return any;
     }
     /// Whether all others, or those of one task, are rolled back, or wait for other things than memory. Those of its
-    /// own attempt are no others. `surely`: and none of those waits may be for work that nobody does.
+    /// own attempt are no others. `surely`: none of those waits may be for work that nobody does, and none of them is
+    /// taken for blocked soon, since its task is.
     bool is_alone(thread_id id, task_id of = no_id, bool surely = true) const noexcept {
         const thread& owner = owner_of(threads_[id]);
-        return !any_of(of, [&](const thread& t) {
-            return (!is_stuck(t) || t.state == thread_state::blocked || (surely && is_unsure(t))) &&
-                   &owner_of(t) != &owner;
-        });
+        return !any_of(of, [&](const thread& t) { return is_in_way(t, surely) && &owner_of(t) != &owner; });
     }
     /// Whether it is, and none of those has memory that it is to return.
     bool has_all(thread_id id, task_id of = no_id, bool surely = true) const noexcept {
@@ -284,6 +285,17 @@ class situation {
     static bool goes_back(const thread& t) noexcept {
         return t.state == thread_state::bufn_throw || t.state == thread_state::bufn_wait;
     }
+    bool is_in_way(const thread& t, bool surely) const noexcept {
+        if (t.state == thread_state::blocked) return true;
+        if (is_stuck(t)) return surely && is_unsure(t);
+        return t.runs_on < (surely ? most_delays : 1);
+    }
+    // Whether it runs, though its task is blocked by the rule `any`: what it waits for may not be marked.
+    bool runs_in_blocked_task(const thread& t) const noexcept {
+        return rules_.task_is_blocked == blocks::any && t.kind == thread_kind::dedicated &&
+               t.state == thread_state::running && t.waits == waits_for::nothing && takes_part(t) &&
+               is_held_up(t.task, seen::as_over);
+    }
     bool is_held_by_others(resource_id id, task_id than) const noexcept {
         for (const task_id holder : resources_[id].holders)
             if (holder != than) return true;
@@ -321,6 +333,10 @@ class situation {
                 return true;
         }
         return false;
+    }
+    // Whether it may be stuck, or not, for all that is known. `runners`: also one whose wait may not be marked.
+    bool may_be_stuck(const thread& t, bool runners) const noexcept {
+        return t.may_run || is_unsure(t) || (runners && runs_in_blocked_task(t));
     }
     // Whether it waits for work that no thread is seen to do: it may not have begun, or may be over.
     bool is_unsure(const thread& t) const noexcept {
@@ -378,6 +394,7 @@ class situation {
     std::uint32_t owns_ = 0, delayed_ = 0, may_run_ = 0; // threads with these marks
     delay delay_ = delay::none;
     std::uint64_t delays_ = 0;
+    bool time_runs_ = false; // of a delay for waits or runners, until one of them, or a request, has gone on
     // Where the last search ended, for the next one to begin there.
     mutable task_id goes_on_ = 0;
     mutable thread_id found_ = 0;

@@ -23,7 +23,7 @@ TEST_CASE("who lets go or ends may have ended a wait: decisions are put off unti
                             : of_pool             ? waits_for::pool
                                                   : waits_for::task,
                             how == end::of_a_hold ? r : all.tasks[0]) == "");
-            CHECK(all.fails(1) == ""); // `more` runs
+            CHECK(all.fails(1) == (how == end::of_a_hold ? "1 delayed" : "")); // `more` runs
             if (how == end::of_a_hold) all.all.hold(r, all.tasks[1], false, all.sink());
             all.all.end_thread(more, all.sink());
             if (how == end::of_a_hold) {
@@ -69,6 +69,35 @@ TEST_CASE("a resource stops those that wait for it once it has as many holders a
     CHECK(all.all.is_stuck(all.all[0]));
     CHECK(all.fails(1) == "");
     CHECK(all.fails(2) == "2 rolled_back");
+}
+
+TEST_CASE("a thread that waits unseen holds back no decision over its task for ever", "[oom]") {
+    for (const bool in_scope : {true, false})
+        for (const blocks rule : {blocks::any, blocks::all}) {
+            CAPTURE(in_scope, static_cast<int>(rule));
+            tasks_of all{rules{.task_is_blocked = rule}};
+            const task_id query = all.add_task();
+            const thread_id it = all.add_thread(query, thread_kind::dedicated, in_scope);
+            const thread_id runs = all.add_thread(query);
+            const auto waits_long = [&] {
+                CHECK(all.all.waited_long(it, all.sink()));
+                return all.decided();
+            };
+            if (!in_scope || rule == blocks::all) {
+                CHECK(all.fails(it) == ""); // only the other one can end that
+                continue;
+            }
+            CHECK(all.fails(it) == "0 delayed");
+            CHECK(all.finishes(runs) == "0 delayed"); // it does not wait: the time begins again
+            CHECK(all.all[runs].runs_on == 0);
+            CHECK(waits_long() == "0 tries_alone");
+            CHECK(all.fails(it) == "0 rolled_back");
+            CHECK(all.sleeps(it) == "0 delayed");
+            for (int n = 2; n != machine::most_delays; ++n) CHECK(waits_long() == "0 delayed");
+            CHECK(waits_long() == "0 tries_alone");
+            CHECK(all.fails(it) == "0 rolled_back");
+            CHECK(all.sleeps(it) == "0 split");
+        }
 }
 
 TEST_CASE("work that no thread is seen to do: an attempt alone, a split or a refusal is put off", "[oom]") {
