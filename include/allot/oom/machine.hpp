@@ -195,7 +195,7 @@ class machine : public situation {
         note_done(t, which);
         unlist(id, which);
         if (t.task != which) {
-            std::erase(t.others, which);
+            erase_one(t.others, which);
         } else if (t.others.empty()) {
             t.task = no_id;
         } else {
@@ -216,8 +216,7 @@ class machine : public situation {
         auto& holders = resources_[r].holders;
         if (now) {
             holders.push_back(by);
-        } else if (const auto h = std::find(holders.begin(), holders.end(), by); h != holders.end()) {
-            holders.erase(h);
+        } else if (erase_one(holders, by)) {
             const bool lasts = by == no_id && std::find(holders.begin(), holders.end(), no_id) != holders.end();
             if (!lasts) note_over([r](const thread& t) { return t.waits == waits_for::resource && t.on == r; });
         }
@@ -382,9 +381,6 @@ class machine : public situation {
     }
 
   private:
-    bool is_removed(const thread& t) const noexcept {
-        return t.task != no_id && t.others.empty() && tasks_[t.task].removed;
-    }
     template <class Sink> void remove_if_due(thread_id id, Sink& sink) {
         if (is_removed(threads_[id])) step(id, event::removed, sink);
     }
@@ -397,8 +393,6 @@ class machine : public situation {
     }
     // The thread that has the marks and the budget of the attempt.
     thread& attempt_of(thread& t) noexcept { return t.joins != no_id ? threads_[t.joins] : t; }
-    bool is_spent(const thread& t) const noexcept { return owner_of(t).attempts >= rules_.most_attempts; }
-    bool may_go_back(const thread& t) const noexcept { return may_be_rolled_back(t) && !is_spent(t); }
     void note_progress() noexcept { ++epoch_; }
     void note_part_done() noexcept {
         note_progress();
@@ -540,17 +534,6 @@ class machine : public situation {
             return &t != &by && ((t.waits == waits_for::task && t.on == of) ||
                                  (of_pool && t.waits == waits_for::pool && takes_part(t, of)));
         });
-    }
-    // Whether a decision would be due now, if no wait that may be over was.
-    bool wait_delays() const noexcept {
-        if (may_run_ == 0) return false;
-        for (task_id id = 0; owns_ != 0 && id != tasks_.size(); ++id)
-            if (has_own(id) && is_deadlocked_within(id, seen::as_lasting)) return true;
-        return is_deadlocked(seen::as_lasting);
-    }
-    // Whether a limit of this task alone refuses a request of one of its threads.
-    bool has_own(task_id of) const noexcept {
-        return any_of(of, [](const thread& t) { return t.own; });
     }
     template <class Sink> void decide(Sink& sink) {
         if (asleep() == 0) return; // all else goes on

@@ -281,7 +281,13 @@ class situation {
         auto& all = tasks_[of].threads;
         all.insert(std::upper_bound(all.begin(), all.end(), id), id);
     }
-    void unlist(thread_id id, task_id of) noexcept { std::erase(tasks_[of].threads, id); }
+    void unlist(thread_id id, task_id of) noexcept { erase_one(tasks_[of].threads, id); }
+    // A thread may work for a task twice, and a task hold a resource.
+    static bool erase_one(std::vector<std::uint32_t>& from, std::uint32_t what) noexcept {
+        const auto at = std::find(from.begin(), from.end(), what);
+        if (at == from.end()) return false;
+        return from.erase(at), true;
+    }
     static bool goes_back(const thread& t) noexcept {
         return t.state == thread_state::bufn_throw || t.state == thread_state::bufn_wait;
     }
@@ -368,6 +374,22 @@ class situation {
         const std::size_t stays = outside_of(t.memory).stays, come = t.unknown > stays ? t.unknown - stays : 0;
         return delay_ != delay::over && rules_.unknown_holders_wait.ms != 0 && !t.own && come != 0 &&
                (t.bytes <= come || t.bytes - come <= t.free);
+    }
+    bool is_removed(const thread& t) const noexcept {
+        return t.task != no_id && t.others.empty() && tasks_[t.task].removed;
+    }
+    bool is_spent(const thread& t) const noexcept { return owner_of(t).attempts >= rules_.most_attempts; }
+    bool may_go_back(const thread& t) const noexcept { return may_be_rolled_back(t) && !is_spent(t); }
+    // Whether a limit of this task alone refuses a request of one of its threads.
+    bool has_own(task_id of) const noexcept {
+        return any_of(of, [](const thread& t) { return t.own; });
+    }
+    // Whether a decision would be due now, if no wait that may be over was.
+    bool wait_delays() const noexcept {
+        if (may_run_ == 0) return false;
+        for (task_id id = 0; owns_ != 0 && id != tasks_.size(); ++id)
+            if (has_own(id) && is_deadlocked_within(id, seen::as_lasting)) return true;
+        return is_deadlocked(seen::as_lasting);
     }
     // Of the threads that this holds for, the first in order, or the last.
     template <class Holds> thread_id find(bool first, Holds holds) const noexcept {

@@ -4,8 +4,8 @@ from .bug import bug
 BUGS = {
     "wait_that_completes_a_deadlock_is_not_seen": bug(
         "unit/oom/machine.cpp",
-        "threads_[id].on = on; decide(sink);",
-        "threads_[id].on = on;",
+        "threads_[id].scopes == 0) note_idle(sink); decide(sink);",
+        "threads_[id].scopes == 0) note_idle(sink);",
         law=4),
     "victim_is_in_no_retry_scope": bug(
         "unit/oom/machine.cpp",
@@ -14,13 +14,13 @@ BUGS = {
         law=4, smoke=True),
     "split_before_an_attempt_alone": bug(
         "model/oom.cpp",
-        "if (rules_.tries_alone && !has_tried_alone(chosen)) try_alone(chosen, sink); else split(chosen, sink);",
-        "split(chosen, sink);",
+        "else if (rules_.tries_alone && !has_tried_alone(chosen)) try_alone(chosen, sink); else if (!put_off_for_waits(sink))",
+        "else if (!put_off_for_waits(sink))",
         law=4),
     "barred_thread_is_rolled_back": bug(
         "unit/oom/machine.cpp",
-        "return t.scopes != 0 && t.barred == 0;",
-        "return t.scopes != 0;",
+        "return t.scopes != 0 && owner.scopes != 0 && owner.barred == 0;",
+        "return t.scopes != 0 && owner.scopes != 0;",
         law=4),
     "task_that_has_ended_holds_a_resource": bug(
         "unit/oom/machine.cpp",
