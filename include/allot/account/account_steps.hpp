@@ -8,7 +8,7 @@
 //                 long as they may, and try again. A thread that is inside a call of a user's code never waits for one.
 //   wait          account_waiting.hpp
 // Invariant: `at_` is what refused the last attempt, and may ever grant it; null: a step here cannot help.
-// Cost: 800 bytes of stack, the waiter in it, after a refusal. Threads: the request's own.
+// Cost: 816 bytes of stack, the waiter in it, after a refusal. Threads: the request's own.
 // Source: HPCC roxiemem's releaseBuffers, 2011: one spill per shortage.
 #pragma once
 

@@ -115,10 +115,8 @@ class machine : public situation {
     task_id add_task(priority place) {
         const task_id id = free_id(tasks_);
         task& t = tasks_[id];
-        t.used = true;
-        t.removed = false;
-        t.place = place;
-        t.epoch = 1;
+        t.used = true, t.removed = false;
+        t.place = place, t.epoch = 1;
         return id;
     }
     /// The task has no threads. Its memory has been returned: this is progress for all others.
@@ -294,13 +292,12 @@ class machine : public situation {
     /// SIZE_MAX: not known.
     template <class Sink>
     void wait(thread_id id, waits_for what, std::uint32_t on, Sink sink, std::size_t keeps = SIZE_MAX) {
-        threads_[id].waits = what;
-        threads_[id].on = on;
-        note(threads_[id].may_run, false, may_run_);
-        threads_[id].lasts = false;
-        threads_[id].runs_on = 0;
+        thread& t = threads_[id];
+        t.waits = what, t.on = on;
+        note(t.may_run, false, may_run_);
+        t.lasts = false, t.runs_on = 0;
         time_runs_ = false;
-        if (what == waits_for::outside && keeps == 0 && threads_[id].scopes == 0) note_idle(sink);
+        if (what == waits_for::outside && keeps == 0 && t.scopes == 0) note_idle(sink);
         decide(sink);
     }
     /// `gathered`: free memory is whole again, as it is where a thread is woken or splits. Else the attempt that begins
@@ -557,14 +554,6 @@ class machine : public situation {
         if (unsure) delay_for_waits(sink);
         return unsure;
     }
-    // The same where nobody is in a thread's way but those that may be stuck, too.
-    template <class Sink> void put_off_for_others(thread_id id, task_id of, bool surely, Sink& sink) {
-        const thread& owner = owner_of(threads_[id]);
-        if (!any_of(of, [&](const thread& t) {
-                return is_in_way(t, surely) && &owner_of(t) != &owner && !may_be_stuck(t, may_go_back(threads_[id]));
-            }))
-            delay_for_waits(sink);
-    }
     // It has all memory that others would return, and is refused: it is split when its turn comes again.
     void note_failed_alone(thread& owner, bool own) noexcept {
         alone_mark& mark = own ? owner.alone_of_own : owner.alone_of_all;
@@ -593,14 +582,15 @@ class machine : public situation {
             if (waiting != 1 || !rules_.tries_alone) roll_back(victim, sink);
             else if (has_all(victim, of, false)) try_alone(victim, sink);
             else if (is_alone(victim, of, false)) roll_back(victim, sink); // others wait with what they are to return
-            else put_off_for_others(victim, of, false, sink);
+            else if (may_be_alone(victim, of, false)) delay_for_waits(sink);
             return true;
         }
         const auto is_back = [of](const thread& t) { return takes_part(t, of) && t.state == thread_state::bufn; };
         const thread_id chosen = find(rules_.first_to_split == splits::highest, is_back);
         if (chosen == no_id) return true; // a cycle of waits for other things: none of them is a request
-        if (rules_.tries_alone && !is_alone(chosen, of)) put_off_for_others(chosen, of, true, sink);
-        else if (rules_.tries_alone && !has_tried_alone(chosen)) try_alone(chosen, sink);
+        if (rules_.tries_alone && !is_alone(chosen, of)) {
+            if (may_be_alone(chosen, of, true)) delay_for_waits(sink);
+        } else if (rules_.tries_alone && !has_tried_alone(chosen)) try_alone(chosen, sink);
         else if (!put_off_for_waits(sink)) split(chosen, sink);
         return true;
     }

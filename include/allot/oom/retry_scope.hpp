@@ -100,9 +100,6 @@ class retry_scope {
     bool inputs_changed_ = false;
 };
 
-inline task_thread::task_thread(retry_scope& joins)
-    : task_thread(joins.here_->by(), joins.here_->task_now(), thread_kind::dedicated, joins.here_) {}
-
 /// The calling thread must not be rolled back, from construction to destruction: inside a capture of a device's stream,
 /// say, which could not be begun again. Its requests wait; where none can go on, they are refused.
 class no_rollback {

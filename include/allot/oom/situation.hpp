@@ -391,6 +391,14 @@ class situation {
             if (has_own(id) && is_deadlocked_within(id, seen::as_lasting)) return true;
         return is_deadlocked(seen::as_lasting);
     }
+    // Whether nobody is in its way but those that may be stuck, too.
+    bool may_be_alone(thread_id id, task_id of, bool surely) const noexcept {
+        const thread& owner = owner_of(threads_[id]);
+        const bool runners = may_go_back(threads_[id]); // else it is refused
+        return !any_of(of, [&](const thread& t) {
+            return is_in_way(t, surely) && &owner_of(t) != &owner && !may_be_stuck(t, runners);
+        });
+    }
     // Of the threads that this holds for, the first in order, or the last.
     template <class Holds> thread_id find(bool first, Holds holds) const noexcept {
         thread_id found = no_id;

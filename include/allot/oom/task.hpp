@@ -3,7 +3,7 @@
 //     allot::oom::task query{tasks, "query 7"};          // tasks: an arbiter
 //     allot::oom::task_thread here{query};               // this thread works for it until `here` ends
 //
-// Cost: 24 bytes a task, 40 a task_thread; the arbiter's lock at begin and end. Threads: a task_thread is used by its
+// Cost: 24 bytes a task, 48 a task_thread; the arbiter's lock at begin and end. Threads: a task_thread is used by its
 // thread alone. Checked builds report tasks and tokens that end too early, in another order than they began, or on
 // another thread.
 #pragma once
@@ -17,6 +17,7 @@
 #include <allot/sys/thread_context.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -100,7 +101,8 @@ class task_thread : detail::thread_token {
     /// the scope (std::future does), which begins again. Retry scopes of this thread are inside that one. Requires: the
     /// scope's thread has a task, and waits for the end of this token, by a scoped_wait or a latch, before its body or
     /// attempt ends. Throws: std::bad_alloc.
-    explicit task_thread(retry_scope& joins); // retry_scope.hpp
+    explicit task_thread(std::same_as<retry_scope> auto& joins)
+        : task_thread(joins.here_->by(), joins.here_->task_now(), thread_kind::dedicated, joins.here_) {}
     task_thread(const task_thread&) = delete;
     task_thread& operator=(const task_thread&) = delete;
     /// Requires: retry scopes, waits and no_rollback tokens that began under it have ended.

@@ -4,8 +4,8 @@ from .bug import bug
 BUGS = {
     "wait_that_completes_a_deadlock_is_not_seen": bug(
         "unit/oom/machine.cpp",
-        "threads_[id].scopes == 0) note_idle(sink); decide(sink);",
-        "threads_[id].scopes == 0) note_idle(sink);",
+        "keeps == 0 && t.scopes == 0) note_idle(sink); decide(sink);",
+        "keeps == 0 && t.scopes == 0) note_idle(sink);",
         law=4),
     "victim_is_in_no_retry_scope": bug(
         "unit/oom/machine.cpp",
