@@ -212,11 +212,13 @@ class machine : public situation {
     void end_resource(resource_id id) noexcept { resources_[id] = {}; }
     template <class Sink> void hold(resource_id r, task_id by, bool now, Sink sink) {
         auto& holders = resources_[r].holders;
+        const auto waits_for_it = [r](const thread& t) { return t.waits == waits_for::resource && t.on == r; };
         if (now) {
             holders.push_back(by);
-        } else if (erase_one(holders, by)) {
-            const bool lasts = by == no_id && std::find(holders.begin(), holders.end(), no_id) != holders.end();
-            if (!lasts) note_over([r](const thread& t) { return t.waits == waits_for::resource && t.on == r; });
+            if (holders.size() == resources_[r].permits) // others have it
+                note_over([&](const thread& t) { return waits_for_it(t) && t.task != by; }, false);
+        } else if (erase_one(holders, by) && holders.size() < resources_[r].permits) {
+            note_over(waits_for_it);
         }
         decide(sink); // a hold may complete a deadlock, too
     }
@@ -295,8 +297,7 @@ class machine : public situation {
         thread& t = threads_[id];
         t.waits = what, t.on = on;
         note(t.may_run, false, may_run_);
-        t.lasts = false, t.runs_on = 0;
-        time_runs_ = false;
+        t.lasts = time_runs_ = false, t.runs_on = 0;
         if (what == waits_for::outside && keeps == 0 && t.scopes == 0) note_idle(sink);
         decide(sink);
     }
@@ -396,8 +397,7 @@ class machine : public situation {
         end_delay(delay::none);
     }
     void end_delay(delay now) noexcept {
-        delay_ = now;
-        time_runs_ = false;
+        delay_ = now, time_runs_ = false;
         if (delayed_ == 0) return;
         for (thread& t : threads_) note(t.delayed, false, delayed_);
     }
@@ -519,10 +519,10 @@ class machine : public situation {
         if (!threads_[first].delayed) set(first, event::delayed, sink);
         return true;
     }
-    // Waits that this holds for may be over now.
-    template <class Holds> void note_over(Holds holds) noexcept {
+    // Waits that this holds for may be over now; or are not.
+    template <class Holds> void note_over(Holds holds, bool now = true) noexcept {
         for (thread& t : threads_)
-            if (t.used && holds(t)) note(t.may_run, true, may_run_);
+            if (t.used && holds(t)) note(t.may_run, now, may_run_);
     }
     // The thread has done what it did for the task.
     void note_done(const thread& by, task_id of) noexcept {
