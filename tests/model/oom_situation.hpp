@@ -492,7 +492,8 @@ class situation {
         w.task->remove();
     }
     void step() {
-        if (plan_.kills > kills_ && stage_.dice().one_in(6)) kill();
+        const bool is_rare = plan_.killed_in == static_cast<std::uint8_t>(oom::thread_state::split_throw);
+        if (plan_.kills > kills_ && (is_rare || stage_.dice().one_in(6))) kill();
         if (stage_.steps() > by_.most_steps && !given_up_) give_up();
     }
     bool give_up() {
