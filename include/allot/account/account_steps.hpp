@@ -8,7 +8,7 @@
 //                 long as they may, and try again. A thread that is inside a call of a user's code never waits for one.
 //   wait          account_waiting.hpp
 // Invariant: `at_` is what refused the last attempt, and may ever grant it; null: a step here cannot help.
-// Cost: 784 bytes of stack, the waiter in it, after a refusal. Threads: the request's own.
+// Cost: 800 bytes of stack, the waiter in it, after a refusal. Threads: the request's own.
 // Source: HPCC roxiemem's releaseBuffers, 2011: one spill per shortage.
 #pragma once
 
@@ -56,14 +56,17 @@ class account_steps {
     // Of what is no account only during a sweep: else the product asks the arena's own tenants (page_steps.hpp).
     climbed ask_tenants(const memory_request& asked) noexcept {
         while (takes_steps_below_ && follow_refuser(asked, sweeps_)) {
-            if (!idle_) begin(idle_, idle_pass_);
+            if (!idle_) idle_.emplace(*at_), begin(idle_pass_);
             const shortage s = shortage_of(asked);
-            reclaimer* const it = idle_->next([&](const reclaimer& r) { return wanted(r, s, reclaimer::idle); });
+            reclaimer* const it = idle_->all.next([&](const reclaimer& r) { return wanted(r, s, reclaimer::idle); });
             if (it != nullptr) {
                 if (call(*it, s, idle_pass_)) return climbed::served;
-            } else if (!begins_again(idle_, idle_pass_)) {
-                return others_refunded(asked, idle_pass_) ? climbed::served : climbed::moved_on;
+                continue;
             }
+            const bool missed = idle_->news.any();
+            idle_.reset();
+            if (!begins_again(idle_pass_, missed))
+                return others_refunded(asked, idle_pass_) ? climbed::served : climbed::moved_on;
         }
         return climbed::moved_on;
     }
@@ -81,7 +84,8 @@ class account_steps {
         }
         while (!waits_.is_over(asked)) {
             if (!costly_) {
-                begin(costly_, costly_pass_);
+                costly_.emplace(at_->tree().reclaimers, at_->shape());
+                begin(costly_pass_);
                 coming_ = may_wait_for_it(asked) ? coming_below() : 0;
             }
             const shortage s = shortage_of(asked);
@@ -96,7 +100,7 @@ class account_steps {
                 if (some) return climbed::served;
             } else if (waits_for_call(asked)) {
                 return climbed::served;
-            } else if (!begins_again(costly_, costly_pass_) || critical_) {
+            } else if (costly_.reset(); !begins_again(costly_pass_, false) || critical_) {
                 if (std::exchange(critical_, true)) break; // else one pass more, the last
             }
         }
@@ -128,8 +132,13 @@ class account_steps {
         bool freed = false;
         unsigned in_vain = 0; // passes after which others had taken what was freed
     };
+    struct idle_walk {
+        explicit idle_walk(const account_node& at) noexcept
+            : news(at.tree().frees), all(at.tree().reclaimers, at.shape()) {}
+        free_news::pass news; // of idle memory that an object has got since it was asked
+        reclaimers::walk all;
+    };
     static constexpr unsigned most_in_vain = 8, most_levels = 16;
-    using walk = std::optional<reclaimers::walk>;
 
     // Begins at what refused now, if that is another level than before. False: memory of accounts cannot help.
     // `with_arena`: also where no account refuses, by that of the whole tree: its accounts may hold pages of that
@@ -194,15 +203,15 @@ class account_steps {
         costly_.reset();
         return at_->tree().reclaimers.wait_for_call(*it, at_->shape(), waits_.end_of(asked), cancelled_by(asked.wait));
     }
-    void begin(walk& w, pass& p) const noexcept {
-        w.emplace(at_->tree().reclaimers, at_->shape());
+    void begin(pass& p) const noexcept {
         p.used_before = used(*at_);
         p.freed = false;
     }
-    // Ends the pass. Whether to make another: something was freed, and others have not taken all of it, too often.
-    bool begins_again(walk& w, pass& p) const noexcept {
-        w.reset();
-        return p.freed && (used(*at_) < p.used_before || ++p.in_vain < most_in_vain);
+    // Whether to make another pass: something was freed, and others have not taken all of it, too often. `missed`:
+    // memory has become idle behind the pass.
+    bool begins_again(pass& p, bool missed) const noexcept {
+        if (p.freed && used(*at_) < p.used_before) return true;
+        return (p.freed || missed) && ++p.in_vain < most_in_vain;
     }
     // Others have refunded bytes since the request was refused, and may do so for ever.
     bool others_refunded(const memory_request& asked, pass& p) const noexcept {
@@ -238,7 +247,8 @@ class account_steps {
     const std::uint32_t most_cost_;
     const account_node* at_ = nullptr;
     unsigned levels_ = 0; // that refused since the last wait
-    walk idle_, costly_;
+    std::optional<idle_walk> idle_;
+    std::optional<reclaimers::walk> costly_;
     pass idle_pass_, costly_pass_;
     reclaimer* called_ = nullptr; // of a cost, whose call lasts until the next one
     bool critical_ = false;

@@ -51,6 +51,38 @@ struct root_tenant final : tenant {
     account_node& root;
 };
 
+// News that memory of a tree was freed, or has become unused, for the judge, once it has rolled a thread back, and for
+// passes that ask each object once for idle memory: one that was asked may have some later. One word:
+//
+//   31 ..... 16  15 ..... 1  0
+//   news         passes      the judge wants them
+class free_news {
+  public:
+    class pass {
+      public:
+        explicit pass(free_news& of) noexcept
+            : of_(of), begun_(of.word_.fetch_add(one_pass, std::memory_order_seq_cst) / one_news) {}
+        pass(const pass&) = delete;
+        pass& operator=(const pass&) = delete;
+        ~pass() { of_.word_.fetch_sub(one_pass, std::memory_order_relaxed); }
+        // Whether memory has become unused since it began.
+        bool any() const noexcept { return of_.word_.load(std::memory_order_seq_cst) / one_news != begun_; }
+
+      private:
+        free_news& of_;
+        const std::uint32_t begun_;
+    };
+
+    bool are_wanted() const noexcept { return word_.load(std::memory_order_relaxed) % one_news != 0; }
+    bool go_to_judge() const noexcept { return (word_.load(std::memory_order_relaxed) & judge) != 0; }
+    void add_judge() noexcept { word_.fetch_or(judge, std::memory_order_relaxed); }
+    void add() noexcept { word_.fetch_add(one_news, std::memory_order_seq_cst); }
+
+  private:
+    static constexpr std::uint32_t judge = 1, one_pass = 2, one_news = 1u << 16;
+    std::atomic<std::uint32_t> word_{0};
+};
+
 struct account_tree {
     tree_lock lock;
     detail::observers observers;
@@ -60,15 +92,15 @@ struct account_tree {
     std::uint32_t waiting = 0;                   // requests that wait until held bytes are confirmed or cancelled
     std::uint32_t sleeping = 0;                  // threads that sleep for such an end, or for one of `waiting`
     std::atomic<std::uint32_t> changes{0};       // counted under the lock while threads sleep
-    account_node* drained = nullptr;             // accounts to end after the unlock
+    free_news frees;
+    account_node* drained = nullptr; // accounts to end after the unlock
     account_peak* peak_copy = nullptr;
     sys::mutex shape{lock_rank::tree_shape};
     ALLOT_NO_UNIQUE_ADDRESS detail::reclaimers reclaimers; // the mutex guards their list
     // A copy of the peak is kept, accounts have drained, threads sleep, requests wait, bytes to come are reserved, or:
     bool acts_at_unlock = false;
-    std::atomic<bool> reports_frees{false}; // the judge sees refunds, since it rolled a thread back; set in the lock
-    bool looks_at_all = false;              // for requests that fit: at every level, at the next unlock
-    bool may_grant = false;                 // a queued reservation, at this unlock
+    bool looks_at_all = false; // for requests that fit: at every level, at the next unlock
+    bool may_grant = false;    // a queued reservation, at this unlock
     waits_of_tree waits;
     std::uint32_t waits_for_others = 0; // for levels that are no accounts
     std::uint32_t reservations = 0;     // of bytes to come

@@ -78,7 +78,7 @@ ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::si
             slept->judged->post_in_lock(failure_of(*slept));
     }
     tree.wake_sleepers();
-    const bool reports = tree.reports_frees.load(std::memory_order_relaxed);
+    const bool reports = tree.frees.go_to_judge();
     tree.acts_at_unlock = tree.reservations != 0 || tree.peak_copy != nullptr || tree.drained != nullptr ||
                           tree.has_waiters() || reports || tree.sleeping != 0;
     const judged_by judged = tree.judged;
@@ -166,7 +166,7 @@ class waiting_request {
             if (verdict_ == verdict::roll_back &&
                 scope.tree.judged.by->sees_refunds) { // it sleeps until memory is free
                 scope.tree.acts_at_unlock = true;
-                scope.tree.reports_frees.store(true, std::memory_order_relaxed);
+                scope.tree.frees.add_judge();
             }
         }
         if (&by_.root() != &in_) {
@@ -371,8 +371,9 @@ inline bool is_waited_for(const account_node& a) noexcept {
 }
 ALLOT_COLD inline void announce_unused(const account_node& a) noexcept {
     const judged_by judged = a.tree().judged;
-    const bool reports = a.tree().reports_frees.load(std::memory_order_relaxed);
-    {
+    const bool reports = a.tree().frees.go_to_judge();
+    a.tree().frees.add();
+    if (a.tree().has_waiters()) {
         locked_tree scope(a, leave_drained); // whose end may wake one
         const waiter* const from = undoing::now();
         if (from != nullptr) {
@@ -391,7 +392,7 @@ ALLOT_COLD inline void announce_unused(const account_node& a) noexcept {
 // Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
 inline void notify_unused(const account_node& a) noexcept {
     const account_tree& tree = a.tree();
-    if (ALLOT_UNLIKELY(tree.has_waiters() || tree.reports_frees.load(std::memory_order_relaxed))) announce_unused(a);
+    if (ALLOT_UNLIKELY(tree.has_waiters() || tree.frees.are_wanted())) announce_unused(a);
 }
 
 // Whether the arbiter's verdict ends the request.
