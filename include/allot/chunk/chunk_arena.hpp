@@ -53,9 +53,9 @@ template <class Set> class chunk_arena {
     static constexpr std::size_t default_chunk_bytes = core_type::default_chunk_bytes;
     static constexpr bool host_access = policies::host_access; // whether the host may touch the blocks
 
-    /// Takes, in any order: name, chunk_bytes (else a 32nd of the limit, 4 MiB at most), page_bytes, reserve_bytes,
-    /// leak_sink; limit, unless the set names ledger::none; the account to charge under ledger::tree, and grace
-    /// of the chunk arena's own account below it; the arena under page::of<Arena>; the bytes to use under
+    /// Takes, in any order: name, chunk_bytes (else a 32nd of the limit or the arena, 4 MiB at most), page_bytes,
+    /// reserve_bytes, leak_sink; limit, unless the set names ledger::none; the account to charge under ledger::tree,
+    /// and grace of the chunk arena's own account below it; the arena under page::of<Arena>; the bytes to use under
     /// page::borrowed; a device_id, and the api unless it is an empty type, under page::on_device.
     /// Requires: name, account, arena and api outlive the chunk arena.
     /// Throws: out_of_memory if no address space can be reserved, or the account refuses the books (without exceptions:
@@ -66,9 +66,10 @@ template <class Set> class chunk_arena {
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...),
           arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, policies::charges ? &payer_ : nullptr,
                  values...),
-          pages_(arena(), ledger_), core_(pages_, detail::books_of(ledger_, !arena().headers_out_of_band()),
-                                          core_type::chunk_bytes_for(value_or<allot::chunk_bytes>({0}, values...).bytes,
-                                                                     limit_bytes(), arena().page_bytes())),
+          pages_(arena(), ledger_),
+          core_(pages_, detail::books_of(ledger_, !arena().headers_out_of_band()),
+                core_type::chunk_bytes_for(value_or<allot::chunk_bytes>({0}, values...).bytes,
+                                           detail::min(limit_bytes(), arena().limit()), arena().page_bytes())),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)) {
         check_values<product::chunk_arena, Set, accepted, Values...>();
         check_needed<product::chunk_arena, Set, typename policies::arena::needed, Values...>();

@@ -7,9 +7,13 @@
 
 #include <atomic>
 #include <cstring>
+#include <deque>
+#include <memory>
 #include <random>
+#include <span>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 using namespace allot::literals;
@@ -23,6 +27,7 @@ struct buddies : allot::policies<allot::fit::buddy, allot::oom::null> {};
 struct threaded : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null> {};
 struct keeping : allot::policies<allot::fit::runs, allot::oom::null, allot::retain::never> {};
 struct shared_runs : allot::policies<allot::fit::runs, allot::oom::null, allot::page::of<allot::arena<>>> {};
+struct lent : allot::policies<allot::page::borrowed, allot::oom::null> {};
 struct shared_rows : allot::policies<allot::oom::null, allot::page::of<allot::arena<>>> {};
 
 constexpr allot::page_bytes small_pages{256_KiB};
@@ -76,6 +81,39 @@ TEST_CASE("chunks are 4 MiB, less where the limit is small, or as requested", "[
     CHECK(allot::chunk_arena<runs>{allot::limit{1_GiB}, allot::chunk_bytes{16_MiB}}.chunk_bytes() == 16_MiB);
     CHECK(allot::chunk_arena<runs>{allot::limit{1_GiB}, allot::chunk_bytes{24_MiB}}.chunk_bytes() == 16_MiB);
     CHECK(allot::chunk_arena<runs>{allot::limit{1_GiB}, allot::chunk_bytes{1_GiB}}.chunk_bytes() == 64_MiB);
+}
+
+TEST_CASE("chunks are a small part of an arena that is smaller than the limit", "[chunks]") {
+    const auto memory = std::make_unique<std::byte[]>(8_MiB + 64_KiB);
+    const std::span<std::byte> lent_bytes{memory.get(), 8_MiB + 64_KiB};
+    CHECK(allot::chunk_arena<lent>{lent_bytes}.chunk_bytes() == 256_KiB);
+    CHECK(allot::chunk_arena<lent>{lent_bytes, allot::limit{4_MiB}}.chunk_bytes() == 128_KiB);
+    CHECK(allot::chunk_arena<runs>{allot::reserve_bytes{32_MiB}}.chunk_bytes() == 1_MiB);
+    allot::arena<> all{allot::limit{64_MiB}};
+    CHECK(allot::chunk_arena<shared_runs>{all}.chunk_bytes() == 2_MiB);
+    CHECK(allot::chunk_arena<shared_runs>{all, allot::limit{32_MiB}}.chunk_bytes() == 1_MiB);
+}
+
+TEST_CASE("lent bytes of which half are live serve every request", "[chunks]") {
+    const auto memory = std::make_unique<std::byte[]>(4_MiB);
+    allot::chunk_arena<lent> blocks{std::span<std::byte>{memory.get(), 4_MiB}};
+    std::mt19937 random{5};
+    std::deque<std::pair<void*, std::size_t>> held; // freed in the order of their making
+    std::size_t live = 0, refused = 0;
+    for (int i = 0; i != 20'000; ++i) {
+        const std::size_t bytes = 16 + random() % (random() % 50 == 0 ? 200'000 : 2'000);
+        for (; live + bytes > 2_MiB; held.pop_front()) {
+            live -= held.front().second;
+            blocks.deallocate(held.front().first);
+        }
+        if (void* const p = blocks.allocate(bytes).address; p != nullptr) {
+            live += bytes;
+            held.emplace_back(p, bytes);
+        } else ++refused;
+    }
+    CHECK(refused == 0);
+    for (const auto& [p, bytes] : held) blocks.deallocate(p, bytes);
+    CHECK(blocks.valid());
 }
 
 TEST_CASE("a cache holds no more than half of a chunk", "[chunks]") {
