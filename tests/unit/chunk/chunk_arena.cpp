@@ -9,8 +9,11 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <random>
 #include <span>
+#include <string_view>
+#include <sys/resource.h>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -114,6 +117,24 @@ TEST_CASE("lent bytes of which half are live serve every request", "[chunks]") {
     CHECK(refused == 0);
     for (const auto& [p, bytes] : held) blocks.deallocate(p, bytes);
     CHECK(blocks.valid());
+}
+
+TEMPLATE_TEST_CASE("an arena ends at the cost of what was used, not of its address space", "[chunks]", best_fits, runs,
+                   buddies) {
+    const auto faults = [] {
+        rusage now{};
+        getrusage(RUSAGE_SELF, &now);
+        return now.ru_minflt;
+    };
+    std::optional<allot::chunk_arena<TestType>> blocks;
+    blocks.emplace(allot::reserve_bytes{128_GiB}, allot::page_bytes{64_KiB},
+                   allot::leak_sink{[](void*, std::string_view) noexcept {}});
+    for (const std::size_t bytes : {1_MiB, 100_KiB, std::size_t{100}}) // kept, or free in chunks
+        blocks->deallocate(blocks->allocate(bytes).address);
+    CHECK(blocks->allocate(10_MiB)); // left
+    const auto before = faults();
+    blocks.reset();
+    CHECK(faults() - before < 500); // 2,000 to look at a word of each page
 }
 
 TEST_CASE("a cache holds no more than half of a chunk", "[chunks]") {
