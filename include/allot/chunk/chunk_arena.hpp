@@ -157,7 +157,8 @@ template <class Set> class chunk_arena {
                 report_misused(bytes > has ? misuse::size_too_large : misuse::other_request, p);
         deallocate(p);
     }
-    /// Grows or shrinks a block in place, to hold `bytes`.
+    /// Grows or shrinks a block in place, to hold `bytes`. One of a class shrinks where a quarter of it becomes free,
+    /// and 1 KiB at least.
     /// Returns: the block; none where it cannot, and the block is as before. Anything but a live block is reported as
     /// misuse.
     block resize(void* p, std::size_t bytes) noexcept {

@@ -321,6 +321,24 @@ TEST_CASE("blocks resize in place", "[chunks]") {
     CHECK(blocks.valid());
 }
 
+TEMPLATE_TEST_CASE("a block is cut where that frees a quarter of it, and 1 KiB", "[chunks]", best_fits, buddies) {
+    allot::chunk_arena<TestType> blocks{allot::limit{64_MiB}, small_pages};
+    std::vector<void*> all;
+    for (int i = 0; i != 1000; ++i) all.push_back(blocks.allocate(256).address);
+    const allot::chunk_stats before = blocks.stats();
+    for (void* const p : all) CHECK(blocks.resize(p, 100).bytes == 256);
+    CHECK(blocks.stats().live == before.live);
+    CHECK(blocks.stats().metadata == before.metadata);
+    for (void* const p : all) blocks.deallocate(p, 256);
+    const allot::block large = blocks.allocate(64_KiB);
+    CHECK(blocks.resize(large.address, 60'000).bytes == large.bytes);
+    CHECK(blocks.resize(large.address, 30'000).bytes < 33'000);
+    const allot::block small = blocks.allocate(2_KiB);
+    CHECK(blocks.resize(small.address, 1_KiB).bytes == 1_KiB);
+    for (const allot::block& b : {large, small}) blocks.deallocate(b.address);
+    CHECK(blocks.valid());
+}
+
 TEMPLATE_TEST_CASE("a large block that shrinks is whole pages still, and may be given back with its bytes", "[chunks]",
                    runs, best_fits) {
     allot::chunk_arena<TestType> blocks{allot::limit{64_MiB}, small_pages, allot::chunk_bytes{4_MiB}};
