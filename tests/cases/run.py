@@ -38,6 +38,7 @@ MUST_HOLD = {  # name: in the short run
     "adapt_std_allocator_huge_sizes": False,
     "chunks_lent_bytes": False,
     "chunks_end_of_a_reserve": False,
+    "chunks_growing_neighbours": False,
     "chunks_shrinking_resize": False,
     "tasks_wait_for_work_not_begun": False,
     "adapt_cuda_mr_never_waits": False,

@@ -168,7 +168,8 @@ template <class Set> class chunk_arena {
         if (s == map::large) return resize_large(start, bytes);
         if (ALLOT_UNLIKELY(!map::is_block(s))) return report_misused(misuse_of(p), p), block{};
         const unsigned from = map::class_in(s);
-        if (bytes > core_.heap().largest_block()) return {};
+        if (bytes > core_.heap().largest_block())
+            return core_.heap().note_growth(ceil_div(bytes, arena().page_bytes())), block{};
         const unsigned to = classes::class_of(bytes != 0 ? bytes : 1);
         if (to != from) {
             const unsigned now = core_.heap().resize(start, from, to);

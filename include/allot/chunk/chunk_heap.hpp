@@ -131,6 +131,7 @@ template <class Policies> class chunk_heap {
         pages_.notify_unused();
     }
     bool resize_pages(std::byte* p, std::size_t pages) noexcept { return blocks_.resize(p, pages); }
+    void note_growth(std::size_t pages) noexcept { blocks_.note_growth(pages); }
 
     // ---- free pages ----------------------------------------------------------------------------------------
     // Empties the caches and gives all free pages back to the arena. Returns their number.
