@@ -7,18 +7,17 @@
 // A release reads one byte, without a lock, and recognizes a double release, an interior pointer, or an address that is
 // no block. The host never reads the blocks themselves.
 // Invariant: a byte is not 0 exactly while its block is out of the chunks: live, or in a cache.
-// Cost: 1/64 of the arena's address space, in memory where blocks begin; 4 bytes per page; 512 bytes; two system calls
-// per arena.
+// Cost: 1/64 of the arena's address space, in memory where blocks begin; 4 bytes per page; 1 KiB; two system calls per
+// arena.
 // Threads: any may read; a byte is written by the thread that has its block.
 // Source: the page map of tcmalloc, 2005, with the grain of a block.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
-#include <allot/core/min_max.hpp>
+#include <allot/page/used_parts.hpp>
 #include <allot/sys/map.hpp>
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -53,8 +52,7 @@ class block_table {
         }
         memory_ = got;
         mapped_ = all;
-        pages_ = pages;
-        while (pages >> part_shift_ >= parts) ++part_shift_;
+        used_.start(pages);
         states_ = reinterpret_cast<state*>(got); // zeros
         words_ = reinterpret_cast<std::atomic<std::uint32_t>*>(got + units);
         return true;
@@ -79,16 +77,16 @@ class block_table {
     void set_word(std::size_t page, std::uint32_t to) noexcept { set_words(page, 1, to); }
     void set_words(std::size_t first, std::size_t pages, std::uint32_t to) noexcept {
         for (std::size_t i = 0; i != pages; ++i) words_[first + i].store(to, std::memory_order_relaxed);
-        if (to != 0 && pages != 0) note_parts(first >> part_shift_, (first + pages - 1) >> part_shift_);
+        if (to != 0 && pages != 0) used_.note(first, pages);
     }
-    // Calls visit(page) for each page whose word is not 0. Cost: a look at each page of the parts that were ever used.
+    // Calls visit(page) for each page whose word is not 0, until it returns false. Cost: a look at each page of the
+    // parts that were ever used.
     template <class Visit> void visit_words(Visit visit) const {
-        for (std::size_t part = 0; part != parts; ++part) {
-            if (!is_noted(part)) continue;
-            const std::size_t first = part << part_shift_;
-            for (std::size_t page = first; page != min(first + (std::size_t{1} << part_shift_), pages_); ++page)
-                if (word(page) != 0) visit(page);
-        }
+        used_.visit(0, [&](std::size_t page, std::size_t end, bool used) {
+            for (; used && page != end; ++page)
+                if (word(page) != 0 && !visit(page)) return false;
+            return true;
+        });
     }
 
     std::size_t bytes() const noexcept { return mapped_; }
@@ -96,22 +94,12 @@ class block_table {
   private:
     using state = std::atomic<std::uint8_t>;
     static_assert(sizeof(state) == 1);
-    static constexpr std::size_t parts = 4096; // of the arena's pages
-
-    bool is_noted(std::size_t part) const noexcept {
-        return (noted_[part / 64].load(std::memory_order_relaxed) >> part % 64 & 1) != 0;
-    }
-    void note_parts(std::size_t part, std::size_t last) noexcept {
-        for (; part <= last; ++part)
-            if (!is_noted(part)) noted_[part / 64].fetch_or(std::uint64_t{1} << part % 64, std::memory_order_relaxed);
-    }
 
     state* states_ = nullptr;
     std::atomic<std::uint32_t>* words_ = nullptr;
     std::byte* memory_ = nullptr;
-    std::size_t mapped_ = 0, pages_ = 0;
-    unsigned part_shift_ = 0;
-    std::array<std::atomic<std::uint64_t>, parts / 64> noted_{}; // the parts in which a word was set
+    std::size_t mapped_ = 0;
+    used_parts<1024> used_; // of words_
 };
 
 } // namespace detail

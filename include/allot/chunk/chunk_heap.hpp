@@ -165,9 +165,12 @@ template <class Policies> class chunk_heap {
     // Gives all pages back to the arena. No thread may use the heap any more. Cost: by what was used; see
     // visit_words().
     void drop_pages() noexcept {
+        std::size_t left = held_bytes() >> arena().page_shift();
+        if (left == 0) return;
         map_.visit_words([&](std::size_t page) {
             map_.set_word(page, 0);
             pages_.give(address_of(page), 1);
+            return --left != 0;
         });
     }
     // Whether fit and counts agree. For tests.
