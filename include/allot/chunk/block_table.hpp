@@ -76,8 +76,8 @@ class block_table {
     std::uint32_t word(std::size_t page) const noexcept { return words_[page].load(std::memory_order_relaxed); }
     void set_word(std::size_t page, std::uint32_t to) noexcept { set_words(page, 1, to); }
     void set_words(std::size_t first, std::size_t pages, std::uint32_t to) noexcept {
+        if (to != 0) used_.note(first, pages);
         for (std::size_t i = 0; i != pages; ++i) words_[first + i].store(to, std::memory_order_relaxed);
-        if (to != 0 && pages != 0) used_.note(first, pages);
     }
     // Calls visit(page) for each page whose word is not 0, until it returns false. Cost: a look at each page of the
     // parts that were ever used.

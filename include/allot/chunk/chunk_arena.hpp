@@ -92,7 +92,8 @@ template <class Set> class chunk_arena {
 
     // ---- blocks ---------------------------------------------------------------------------------------------
 
-    /// Allocates a block of at least `bytes` (0 gives a block too) with unspecified contents.
+    /// Allocates a block of at least `bytes` (0 gives a block too) with unspecified contents. Aligned to more than a
+    /// page it is whole pages, and needs room for `align` bytes more, which are idle memory afterwards.
     /// Requires: align is a power of two, max_align at most. Anything else, and more bytes than PTRDIFF_MAX, is
     /// reported as misuse and refused.
     /// Returns: the block; under oom::null none on failure.

@@ -1,5 +1,5 @@
 // The blocks of a chunk arena that are whole pages of its arena: those larger than a class, or aligned to more than a
-// page.
+// page, up to 16 MiB.
 //
 // A few stay after their release, for requests of as many pages (page_block_cache.hpp); memory that is short takes them
 // back. The number of a block's pages is in the block table. A block that replaces one which could not grow gets a run

@@ -77,6 +77,23 @@ TEST_CASE("what a request will get is known before", "[chunks]") {
     CHECK(some.capacity_for(100, 32_MiB) == 0);
 }
 
+TEMPLATE_TEST_CASE("what is around a block that is aligned to more than a page is idle, and goes to others", "[chunks]",
+                   best_fits, runs, buddies) {
+    allot::chunk_arena<TestType> blocks{allot::limit{64_MiB}, small_pages};
+    constexpr std::size_t most = allot::chunk_arena<TestType>::max_align;
+    const allot::block a = blocks.allocate(100, most);
+    REQUIRE(a);
+    CHECK(reinterpret_cast<std::uintptr_t>(a.address) % most == 0);
+    CHECK(a.bytes == 256_KiB);
+    CHECK(blocks.stats().live == 256_KiB);
+    CHECK(blocks.used() == 256_KiB + blocks.stats().idle);
+    CHECK(blocks.used() <= most);
+    const allot::block all = blocks.allocate(63_MiB);
+    CHECK(all);
+    for (const allot::block& b : {a, all}) blocks.deallocate(b.address);
+    CHECK(blocks.valid());
+}
+
 TEST_CASE("chunks are 4 MiB, less where the limit is small, or as requested", "[chunks]") {
     CHECK(allot::chunk_arena<runs>{allot::limit{1_GiB}}.chunk_bytes() == 4_MiB);
     CHECK(allot::chunk_arena<runs>{allot::limit{64_MiB}, small_pages}.chunk_bytes() == 2_MiB);
