@@ -339,30 +339,33 @@ TEST_CASE("blocks resize in place", "[chunks]") {
 }
 
 TEMPLATE_TEST_CASE("blocks that grow side by side get room where they must move", "[chunks]", best_fits, runs) {
-    allot::chunk_arena<TestType> blocks{allot::limit{256_MiB}, allot::page_bytes{64_KiB}, allot::chunk_bytes{1_MiB}};
-    allot::block all[3];
-    for (allot::block& b : all) b = blocks.allocate(64_KiB);
-    std::size_t copied = 0, moves = 0;
-    for (std::size_t n = 128_KiB; n <= 16_MiB; n += 64_KiB)
-        for (allot::block& b : all) {
-            if (n <= b.bytes) continue;
-            allot::block now = blocks.resize(b.address, n);
-            if (!now) {
-                REQUIRE((now = blocks.allocate(n)));
-                copied += b.bytes;
-                ++moves;
-                blocks.deallocate(b.address);
+    for (const std::size_t begin : {64_KiB, 2_MiB}) { // of a class, and of whole pages
+        allot::chunk_arena<TestType> blocks{allot::limit{256_MiB}, allot::page_bytes{64_KiB},
+                                            allot::chunk_bytes{1_MiB}};
+        allot::block all[3];
+        for (allot::block& b : all) b = blocks.allocate(begin);
+        std::size_t copied = 0, moves = 0;
+        for (std::size_t n = begin; n <= 16_MiB; n += 64_KiB)
+            for (allot::block& b : all) {
+                if (n <= b.bytes) continue;
+                allot::block now = blocks.resize(b.address, n);
+                if (!now) {
+                    REQUIRE((now = blocks.allocate(n)));
+                    copied += b.bytes;
+                    ++moves;
+                    blocks.deallocate(b.address);
+                }
+                b = now;
             }
-            b = now;
-        }
-    CHECK(copied <= 3 * 16_MiB);
-    CHECK(moves < 100);
-    CHECK(blocks.stats().live == 3 * 16_MiB);
-    const allot::block most = blocks.allocate(200_MiB); // their room is nobody else's loss
-    CHECK(most);
-    for (const allot::block& b : all) blocks.deallocate(b.address);
-    blocks.deallocate(most.address);
-    CHECK(blocks.valid());
+        CHECK(copied <= 3 * 16_MiB);
+        CHECK(moves < 100);
+        CHECK(blocks.stats().live == 3 * 16_MiB);
+        const allot::block most = blocks.allocate(200_MiB); // their room is nobody else's loss
+        CHECK(most);
+        for (const allot::block& b : all) blocks.deallocate(b.address);
+        blocks.deallocate(most.address);
+        CHECK(blocks.valid());
+    }
 }
 
 TEMPLATE_TEST_CASE("a block is cut where that frees a quarter of it, and 1 KiB", "[chunks]", best_fits, buddies) {
