@@ -261,7 +261,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         page& p = static_cast<page&>(h);
         const row_moves now = can_move<true>(p, row, manager);
         if (now != row_moves::yes) return now;
-        if (loses_damage(p, row)) return row_moves::pinned; // as its slot stays, the page is not emptied
+        if (is_damaged(p, row)) return row_moves::pinned; // as its slot stays, the page is not emptied
         ++p.marked, ++heap_of(p).marked;
         return now;
     }
@@ -270,11 +270,10 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         const bool is_emptied = p.is_emptied.load(std::memory_order_relaxed);
         return is_emptied && can_move<true>(p, row, manager) == row_moves::yes ? &heap_of(p) : nullptr;
     }
-    // Its damage would not be found elsewhere. It is not reported here: a sink may call the manager, which compacts.
-    static bool loses_damage(page& p, std::byte* row) noexcept {
-        if (!heap_of(p).is_intact(row)) return true;
-        const row_type* const type = type_of(p, row);
-        return type != nullptr && !type->moves_as_bytes() && !is_seal_intact(p, row);
+    // A row that was overwritten stays where it is, for who looks for the cause; its release reports it, not this: a
+    // sink may call the manager, which compacts.
+    static bool is_damaged(page& p, std::byte* row) noexcept {
+        return !heap_of(p).is_intact(row) || !is_seal_intact(p, row);
     }
     // `to` is a free slot of the same heap. The row's flags and seal move along; canaries stay. On a device `to`
     // becomes a row of the same type, and the old one stays until its copy is done.
