@@ -28,6 +28,8 @@ MUST_HOLD = {  # name: in the short run
     "rows_stale_after_release_all": True,
     "rows_first_of_a_thread_without_memory": True,
     "rows_damaged_sealed_moves": False,
+    "rows_capacity_for_huge": False,
+    "rows_why_of_a_huge_row": False,
     "limit_resident_memory": False,
     "reclaim_missing_is_stale": True,
     "reclaim_hang": False, # it runs for 20 s

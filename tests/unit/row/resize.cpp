@@ -99,9 +99,12 @@ TEST_CASE("the capacity of a request is known before it", "[row][resize]") {
             }
         CHECK(rows.capacity_for(SIZE_MAX) == 0);
         CHECK(rows.capacity_for(PTRDIFF_MAX) == 0); // it would be more than that
-        constexpr std::size_t almost = PTRDIFF_MAX - 1_MiB;
-        CHECK(rows.capacity_for(almost) >= almost);
-        CHECK(rows.capacity_for(almost) <= std::size_t{PTRDIFF_MAX});
+        const std::size_t all = rows.arena().page_count() * rows.arena().page_bytes();
+        for (const std::size_t bytes : {all, all + 1, std::size_t{1} << 62, PTRDIFF_MAX - 1_MiB})
+            CHECK(rows.capacity_for(bytes) == 0); // no address space for a row of it
+        const std::size_t most = rows.capacity_for(all - 1_KiB);
+        CHECK(most < all);
+        CHECK(rows.capacity_for(most) == most);
         CHECK(rows.capacity_for(8, {.name = "odd", .align = 3}) == 0);
     };
     SECTION("plain") {
@@ -265,6 +268,35 @@ TEST_CASE("a resize that a limit refuses asks reclaimers, of at most the cost of
     CHECK(is_filled(row, 60'000));
     rows.account().remove(held);
     for (void* const r : {above, row, below}) rows.release(r);
+}
+
+TEST_CASE("the reason names the type of a row that would have to move, else what is short", "[row][resize]") {
+    static constexpr allot::row_type fixed{.name = "fixed", .relocate = &allot::relocate_never};
+    allot::row_manager<allot::policies<>> rows{allot::limit{32_MiB}, allot::reserve_bytes{24_MiB}};
+    void* const above = rows.allocate(1_MiB);
+    void* const row = rows.allocate(1_MiB, fixed); // below it
+    const auto refusal = [&](std::size_t bytes) {
+        allot::charge_status why;
+        CHECK(rows.try_resize(row, 1_MiB, bytes, &why) == nullptr);
+        return why;
+    };
+    CHECK(refusal(2_MiB).outcome == charge_outcome::misused);
+    CHECK(std::string_view{refusal(2_MiB).name} == "it would have to move, and cannot");
+    CHECK(refusal(23_MiB).outcome == charge_outcome::misused);
+    CHECK(refusal(25_MiB).outcome == charge_outcome::no_address_space); // nor would another row of that size
+    try {
+        rows.resize(row, 1_MiB, 2_MiB);
+        FAIL("not refused");
+    } catch (const allot::out_of_memory& e) {
+        CHECK(e.why().outcome == charge_outcome::misused);
+    }
+    rows.release(above);
+    rows.trim();
+    rows.set_limit(3_MiB / 2);
+    CHECK(refusal(2_MiB).outcome == charge_outcome::over_limit);
+    rows.set_limit(32_MiB);
+    CHECK(rows.try_resize(row, 1_MiB, 2_MiB) == row);
+    rows.release(row);
 }
 
 TEST_CASE("rows with several links are not resized", "[row][resize]") {
