@@ -106,10 +106,9 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     void* resize(void* row, std::size_t keep, std::size_t bytes)
         requires(policies::rows_move)
     {
+        if (void* const plain = detail::resize_plain(core_, row, keep, bytes)) return plain;
         detail::memory_request asked{bytes};
-        const auto again = [&] {
-            return resize(asked, row, keep, [](auto move) noexcept { static_cast<void>(move()); });
-        };
+        const auto again = [&] { return resize(asked, row, keep, detail::at_once{}); };
         void* const resized = again();
         return resized != nullptr ? resized : core_.climb_or_fail(asked, "a resized row", again, [] {});
     }
@@ -117,7 +116,11 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     void* try_resize(void* row, std::size_t keep, std::size_t bytes, charge_status* why = nullptr) noexcept
         requires(policies::rows_move)
     {
-        return try_resize(row, keep, bytes, [](auto move) noexcept { static_cast<void>(move()); }, why);
+        if (void* const plain = detail::resize_plain(core_, row, keep, bytes)) {
+            if (why != nullptr) *why = {};
+            return plain;
+        }
+        return try_resize(row, keep, bytes, detail::at_once{}, why);
     }
     /// The same for a row that other threads read, or reclaimers write: calls publish(move) once if the row has to
     /// change, and holds no lock then. publish() keeps them out, calls move(), which returns a resized_row, publishes

@@ -321,14 +321,20 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if (s.moves == row_moves::not_live) return s;
         s.type = counting::counts ? type_of(p, row) : p.type;
         s.align = heap_of(p).config().align;
-        if constexpr (counting::counts) s.constructed = (counting::word(p, row).load() & link_word::constructed) != 0;
+        s.capacity = usable_bytes(p.cut);
+        s.may_be_damaged = has_canary<guard>;
+        if constexpr (counting::counts) {
+            const std::uint32_t flags = counting::word(p, row).load();
+            s.capacity -= s.type->check_bytes();
+            s.constructed = (flags & link_word::constructed) != 0;
+            s.may_be_damaged = s.may_be_damaged || (flags & link_word::sealed) != 0;
+        }
         return s;
     }
     static void leave(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if (!heap_of(p).is_intact(row)) heap_of(p).guard_row(row); // the resize has reported it
         if constexpr (counting::counts) counting::word(p, row).start();
-        release(h, row);
     }
 
     static constexpr row_ops ops{&link,  &release, &is_shared, &capacity, &finalize, &seal,

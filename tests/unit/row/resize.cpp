@@ -9,6 +9,7 @@
 #include <allot/ledger/tree.hpp>
 #include <allot/reclaim/chain.hpp>
 #include <allot/row_manager.hpp>
+#include <allot/use/containers.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -80,6 +81,19 @@ TEST_CASE("a row of a size class stays while it can, and never shrinks", "[row][
     CHECK(rows.resize(moved, 100, 0) == moved);
     CHECK(rows.capacity(moved) > capacity);
     rows.release(moved);
+}
+
+TEMPLATE_TEST_CASE("a small row that moves goes from cache to cache of its thread", "[row][resize]", sets::per_thread,
+                   allot::use::containers) {
+    allot::row_manager<TestType> rows{allot::limit{8_MiB}};
+    for (int i = 0; i != 64; ++i) rows.release(rows.allocate(24)), rows.release(rows.allocate(76));
+    void* const small = rows.allocate(24);
+    void* const next = rows.allocate(76);
+    rows.release(next);
+    CHECK(rows.resize(small, 24, 76) == next);
+    CHECK(rows.allocate(24) == small);
+    rows.release(small);
+    rows.release(next);
 }
 
 TEST_CASE("the capacity of a request is known before it", "[row][resize]") {

@@ -328,6 +328,8 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
                          : type_of(h)->can_move()        ? row_moves::yes
                                                          : row_moves::pinned,
                 .constructed = counts && (word(h, row).load() & link_word::constructed) != 0,
+                .may_be_damaged = true,
+                .capacity = capacity(p, row),
                 .type = Counts ? type_of(h) : nullptr,
                 .align = layout::align_of(h.row_offset)};
     }
