@@ -34,8 +34,9 @@ template <class Rows, class List> class buckets {
     using heap = typename Rows::heap;
     static constexpr std::size_t header = Rows::counting::header_bytes(false) + Rows::guard::row_bytes; // per row
 
-    buckets(page_provider& provider, row_context& context) noexcept
-        : provider_(provider), context_(context), classes_(usable(provider.page_bytes())),
+    // `most`: the most bytes of pages, as of now.
+    buckets(page_provider& provider, row_context& context, std::size_t most) noexcept
+        : provider_(provider), context_(context), classes_(usable(provider.page_bytes()), most <= small_limit),
           largest_(classes_.largest() - header) {}
     buckets(const buckets&) = delete;
     buckets& operator=(const buckets&) = delete;
@@ -43,6 +44,8 @@ template <class Rows, class List> class buckets {
         for (auto& heaps : over_aligned_) delete heaps.load(std::memory_order_relaxed);
     }
 
+    // Up to here the list fine has few size classes: 64 pages of 16 KiB, or fewer.
+    static constexpr std::size_t small_limit = std::size_t{1} << 20;
     static constexpr std::uint32_t none = heap_config::no_index;
     static_assert(none == size_table::none && none < heap_tag::buckets);
 

@@ -298,7 +298,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     /// Writes the limit, the largest heaps, and the arena; under ledger::tree also the top accounts. Allocates nothing.
     void report(text_writer& out) const noexcept {
         detail::write_held(out, name(), core_type::set_name(), core_.held_bytes(), core_.peak_bytes(),
-                           core_.limit_bytes());
+                           core_.limit_bytes(), arena().page_bytes());
         detail::top_heaps top;
         usage([&](const heap_usage& u) { top.add(u); });
         top.write(out);
