@@ -31,6 +31,7 @@ MUST_HOLD = {  # name: in the short run
     "rows_capacity_for_huge": False,
     "rows_why_of_a_huge_row": False,
     "rows_resize_small": False,
+    "rows_capacity_for_is_slow": False,
     "limit_resident_memory": False,
     "reclaim_missing_is_stale": True,
     "reclaim_hang": False, # it runs for 20 s
