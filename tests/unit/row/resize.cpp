@@ -1,5 +1,6 @@
 // Resize: a row gets another capacity, in place or at another address; how it is published, and refused.
 #include <support/catch.hpp>
+#include <support/damage.hpp>
 #include <support/edge_sizes.hpp>
 #include <support/filled.hpp>
 #include <support/in_use.hpp>
@@ -94,6 +95,58 @@ TEMPLATE_TEST_CASE("a small row that moves goes from cache to cache of its threa
     CHECK(rows.allocate(24) == small);
     rows.release(small);
     rows.release(next);
+}
+
+TEST_CASE("a larger row in the caches does not change what a resize refuses, moves and reports", "[row][resize]") {
+    static int ended, moved;
+    ended = moved = 0;
+    constexpr auto end = [](void*) noexcept { ++ended; };
+    static constexpr allot::row_type pinned{.name = "pinned", .relocate = &allot::relocate_never},
+        owned{.name = "owned", .destroy = end},
+        bytes{.name = "bytes", .destroy = end, .relocate = &allot::relocate_bytes},
+        object{.name = "object", .destroy = end, .relocate = [](void* to, void* from) noexcept {
+                   std::memcpy(to, from, 24);
+                   ++moved;
+               }};
+    damage_log seen;
+    allot::row_manager<canaries> rows{allot::limit{8_MiB}, seen.sink()};
+    for (const allot::row_type* type : {&allot::untyped, &pinned, &owned, &bytes, &object})
+        for (int i = 0; i != 64; ++i) rows.release(rows.allocate(24, *type)), rows.release(rows.allocate(76, *type));
+    const auto refused = [&](void* row) {
+        allot::charge_status why;
+        return rows.try_resize(row, 24, 76, &why) == nullptr && why.outcome == charge_outcome::misused;
+    };
+    void* const shared = rows.allocate(24);
+    rows.link(shared);
+    CHECK(refused(shared));
+    rows.release(shared);
+    rows.release(shared);
+    for (const allot::row_type* type : {&pinned, &owned}) {
+        void* const row = rows.allocate(24, *type);
+        CHECK(refused(row));
+        rows.finalize(row);
+        CHECK(refused(row));
+        rows.release(row);
+    }
+    CHECK(ended == 1);
+    for (const allot::row_type* type : {&bytes, &object}) {
+        void* row = rows.allocate(24, *type);
+        fill_row(row, 0, 24);
+        rows.finalize(row);
+        row = rows.resize(row, 24, 76);
+        CHECK(is_filled(row, 24));
+        CHECK(moved == (type == &object));
+        rows.release(row);
+        CHECK(ended == (type == &object ? 3 : 2)); // at its release
+    }
+    void* const damaged = rows.allocate(24);
+    static_cast<char*>(damaged)[rows.capacity(damaged)] ^= 1;
+    void* const larger = rows.resize(damaged, 24, 76);
+    CHECK(seen.one(allot::misuse::overrun, damaged));
+    rows.release(larger);
+    CHECK(seen.none());
+    CHECK(rows.live_rows() == 0);
+    CHECK(rows.valid());
 }
 
 TEST_CASE("the capacity of a request is known before it", "[row][resize]") {

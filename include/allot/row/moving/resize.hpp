@@ -20,7 +20,6 @@
 #include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/core/row_type.hpp>
-#include <allot/guard/canary.hpp>
 #include <allot/heap/page_header.hpp>
 #include <allot/page/page_arena.hpp>
 #include <allot/row/row.hpp>
@@ -54,8 +53,8 @@ template <class Core> std::size_t capacity_for(const Core& core, std::size_t byt
 // Publishes nothing: no other thread uses the row.
 struct at_once {};
 
-// A row of a size class, with one link, without seal and damage, and that moves as bytes: a larger one comes from the
-// caches. Null: row_resizer finds out why not.
+// A row of a size class, with one link, without a seal, and that moves as bytes: a larger one comes from the caches.
+// Its release reports damage. Null: row_resizer finds out why not.
 template <class Core> void* resize_plain(Core& core, void* row, std::size_t keep, std::size_t bytes) noexcept {
     using rows = typename Core::rows;
     using guard = typename rows::guard;
@@ -78,7 +77,6 @@ template <class Core> void* resize_plain(Core& core, void* row, std::size_t keep
     }
     const std::size_t had = rows::usable_bytes(page.cut);
     if (bytes <= had) return row;
-    if (has_canary<guard> && !rows::heap_of(page).is_intact(from)) return nullptr;
     void* const larger = core.pop(bytes, *type);
     if (larger == nullptr) return nullptr;
     std::memcpy(larger, row, min(keep, had));
