@@ -18,8 +18,8 @@
 #include <sys/auxv.h>
 
 // Weak: a static program has no loader, and none of them.
-extern "C" [[gnu::weak]] decltype(::dladdr) dladdr;
-extern "C" [[gnu::weak]] decltype(::dlopen) dlopen;
+#pragma weak dladdr
+#pragma weak dlopen
 
 namespace allot::inline ALLOT_ABI {
 namespace sys {
