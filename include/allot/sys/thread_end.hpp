@@ -33,16 +33,13 @@ struct thread_end {
 namespace detail {
 
 // Keeps the library with this code loaded. False: out of memory.
-inline bool stays_loaded([[maybe_unused]] void (*code)()) noexcept {
-    if constexpr (ALLOT_IN_LIBRARY != 0) {
-        Dl_info mine{}, program{};
-        if (&::dlopen == nullptr || &::dladdr == nullptr || ::dladdr(reinterpret_cast<void*>(code), &mine) == 0)
-            return true;
-        void* const of_program = reinterpret_cast<void*>(::getauxval(AT_PHDR));
-        if (::dladdr(of_program, &program) != 0 && program.dli_fbase == mine.dli_fbase) return true;
-        return ::dlopen(mine.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != nullptr;
-    }
-    return true;
+inline bool stays_loaded(void (*code)()) noexcept {
+    if (&::dlopen == nullptr || &::dladdr == nullptr) return true;
+    Dl_info mine{}, program{};
+    if (::dladdr(reinterpret_cast<void*>(code), &mine) == 0) return true;
+    if (::dladdr(reinterpret_cast<void*>(::getauxval(AT_PHDR)), &program) != 0 && program.dli_fbase == mine.dli_fbase)
+        return true;
+    return ::dlopen(mine.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != nullptr;
 }
 
 inline void run_thread_ends(void* first) noexcept {
