@@ -23,7 +23,6 @@
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/process_fence.hpp>
-#include <allot/sys/thread_end.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -127,8 +126,13 @@ template <class Owner, class Cache> class thread_cache_registry {
     // A thread's places; null before the first use and when out of memory.
     struct table {
         place* places = nullptr;
-        sys::thread_end at_end{};
 
+        ~table() {
+            last_here<Cache> = {&no_thread_cache, thread_table::ended};
+            if (places == nullptr) return;
+            for (std::size_t i = 0; i < groups * places_per_group; ++i) clear(places[i]);
+            delete[] places;
+        }
         place* group_of(const thread_cache_registry* registry) noexcept {
             const auto at = reinterpret_cast<std::uintptr_t>(registry);
             return places + multiplicative_hash(at, 60) * places_per_group;
@@ -136,22 +140,8 @@ template <class Owner, class Cache> class thread_cache_registry {
     };
     static_assert(groups == 16, "allot: group_of() takes 4 bits of a hash, so there must be 16 groups");
     static table& this_thread() noexcept {
-        static constinit thread_local table t;
+        static thread_local table t;
         return t;
-    }
-    // False: out of memory.
-    static bool open(table& t) noexcept {
-        place* const places = new (std::nothrow) place[groups * places_per_group];
-        if (places == nullptr || !sys::at_thread_end<&end>(t.at_end)) return delete[] places, false;
-        t.places = places;
-        last_here<Cache>.table = thread_table::open;
-        return true;
-    }
-    static void end() noexcept {
-        last_here<Cache> = {&no_thread_cache, thread_table::ended};
-        place* const places = this_thread().places;
-        for (std::size_t i = 0; i < groups * places_per_group; ++i) clear(places[i]);
-        delete[] places;
     }
     static void clear(place& p) noexcept {
         if (p.cached != nullptr) {
@@ -162,7 +152,7 @@ template <class Owner, class Cache> class thread_cache_registry {
     }
 
     ALLOT_NOINLINE Cache* known_slow() noexcept {
-        // The table may have ended already: other calls at the thread's end may come later.
+        // The table may be destroyed already: this may run in the destructor of another thread_local.
         if (!any_known()) return nullptr;
         place* const group = this_thread().group_of(this);
         for (std::size_t i = 0; i < places_per_group; ++i)
@@ -179,7 +169,9 @@ template <class Owner, class Cache> class thread_cache_registry {
     ALLOT_NOINLINE Cache* here_slow() noexcept {
         if (last_here<Cache>.table == thread_table::ended) return nullptr;
         table& t = this_thread();
-        if (t.places == nullptr && !open(t)) return nullptr;
+        if (t.places == nullptr && (t.places = new (std::nothrow) place[groups * places_per_group]) == nullptr)
+            return nullptr;
+        last_here<Cache>.table = thread_table::open;
         place* const p = place_in(t.group_of(this));
         if (p == nullptr) return nullptr;
         if (p->cached == nullptr) {
