@@ -1,6 +1,6 @@
 // The path of adapt::cuda_mr and thrust_mr (try_allocate) on a thread of a task, under use::spark: another task has the
-// memory for 300 ms. Expected: the request waits as device_allocator::allocate() does. Happens: out_of_memory at once,
-// so RMM, cuDF and Thrust never reach the state machine. Today: falls short in every build.
+// memory for 300 ms. Expected: the request waits as device_allocator::allocate() does. Before:
+// out_of_memory at once, so RMM, cuDF and Thrust never reached the state machine. Holds in every build.
 #define LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE
 #include "common.hpp"
 #include <allot/adapt/device_memory.hpp>

@@ -1,6 +1,6 @@
 // Compile with -DALLOT_CHECKED=1: std_allocator::allocate(SIZE_MAX / 4) of int, and memory_resource::allocate beyond
-// PTRDIFF_MAX: the standard wants an exception (bad_alloc or bad_array_new_length); a checked build aborts as misuse
-// (by rules.md). Unchecked builds throw. Today: holds in unchecked builds; falls short in checked ones.
+// PTRDIFF_MAX: the standard wants an exception (bad_alloc or bad_array_new_length). It was: a checked build aborts as
+// for misuse. Today: holds in every build.
 #include <allot/adapt/std_allocator.hpp>
 #include <allot/row_manager.hpp>
 #include <allot/use/containers.hpp>

@@ -1,6 +1,7 @@
 // use::containers: after all rows of a size are released, the thread's cache of 64 slots may keep a page of 64 KiB
 // each. Expected: few pages stay charged for a size without rows; N stay, until a request is refused or
-// release_empty_pages() is called. Today: falls short in every build.
+// release_empty_pages() is called. Today: falls short in every build, since used() counts free pages until they return
+// to the system (trim(), or a shortage). Of the pages in use, used() less stats().idle, few stay: unit/row/memory.cpp.
 #include <algorithm>
 #include <allot/row_manager.hpp>
 #include <allot/use/containers.hpp>

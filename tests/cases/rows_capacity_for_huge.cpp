@@ -1,6 +1,6 @@
 // capacity_for() of sizes that no row of the manager can have. Expected (row_manager.hpp, moving.md): "0: no row can be
-// so large" (rules.md: at most the arena's address space, and 2^63 - 1 bytes less headers). Happens: the size, for 2^62
-// bytes in a manager that reserved 144 MiB too. Today: falls short in every build.
+// so large" (rules.md: at most the arena's address space, and 2^63 - 1 bytes less headers). It was: the size, for 2^62
+// bytes in a manager that reserved 144 MiB too. Today: holds in every build.
 #include <allot/row_manager.hpp>
 #include <cstdio>
 using namespace allot::literals;

@@ -1,6 +1,6 @@
 // row_manager::capacity_for(n) of a size class: expected some 5 ns, as chunk_arena's, since SQLite asks it (xRoundup)
-// before each allocation; it takes as long as ten pairs of allocate and release: the geometry of a page is computed at
-// each call. Today: falls short with -O1 and more; a time, so sanitizers and -O0 say nothing.
+// before each allocation. It was: ten pairs of allocate and release, since the geometry of a page was computed at each
+// call. Today: holds; a time, so sanitizers and -O0 say nothing.
 #include <allot/chunk_arena.hpp>
 #include <allot/row_manager.hpp>
 #include <allot/use/containers.hpp>

@@ -1,7 +1,7 @@
-// A sealed row that was changed, of a type that moves as bytes. Expected (moving.md, Compaction: "a damaged row: ... or
-// an object with a seal was changed: no; ... counts as pinned"; rules.md, Damage: "a damaged row stays where it is"):
-// it stays. Happens: it moves (its release reports the damage all the same). With a type that moves by a function it
-// stays, as documented. Today: falls short in every build.
+// A sealed row that was changed, of a type that moves as bytes. Expected (moving.md, Compaction: "a damaged row: bytes
+// behind it were written, or it was changed after seal: no; ... counts as pinned"; rules.md, Damage: "a damaged row
+// stays where it is"): it stays, as one of a type that moves by a function does. It was: it moves (its release reports
+// the damage all the same). Today: holds in every build.
 #include <allot/row_manager.hpp>
 #include <cstdio>
 #include <cstring>

@@ -1,7 +1,7 @@
 // A huge row whose type may not move is to grow, and there are no pages behind it. Expected (moving.md, Resize): it
-// fails since "it would have to move and its type cannot; `why` says which". Happens: "no address space ...; pass a
+// fails since "it would have to move and its type cannot; `why` says which". It was: "no address space ...; pass a
 // larger reserve_bytes", although 22 MiB of address space are free, and a larger reserve_bytes does not help. Today:
-// falls short in every build.
+// holds in every build.
 #include <allot/row_manager.hpp>
 #include <cstdio>
 using namespace allot::literals;

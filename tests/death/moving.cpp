@@ -35,6 +35,12 @@ TEST_CASE("a resize of what is no row of the manager is reported", "[death]") {
         },
         {"used after its last release", "orders", "heap rows", "row type row"});
     dies_telling<fixture>([](fixture& f) { f.rows.try_resize(f.rows.allocate(10), 0, SIZE_MAX); }, {"orders"});
+    struct uncounted {
+        allot::row_manager<sets::uncounted> rows{allot::name{"orders"}};
+    };
+    dies_telling<uncounted>(
+        [](uncounted& u) { u.rows.try_resize(static_cast<std::byte*>(u.rows.allocate(100)) + 8, 0, 1000); },
+        {"inside of a row", "sets::uncounted"});
 }
 
 TEST_CASE("a resize of another manager's row in the same arena is reported", "[death]") {

@@ -147,7 +147,7 @@ inline bool fits(account_node& a, std::size_t bytes) noexcept {
     for (;;) {
         const std::size_t unused = a.credit().unused();
         const tree_node::limit_check found = tree_node::check_levels(&a, bytes > unused ? bytes - unused : 0);
-        if (found.charged() || !request.recall(*found.at)) return a.is_open() && found.charged();
+        if (found.charged() || !request.recall(found)) return a.is_open() && found.charged();
     }
 }
 

@@ -192,11 +192,11 @@ struct account_tree {
         std::size_t bytes = 0;
         bool more = false; // other leaves may have credit
     };
-    // Closes the credit of some leaves at and below `within`. Requires the lock.
-    recalled recall_some(tree_node& within) noexcept {
+    // Closes the credit of some leaves at and below `within`, until `enough` bytes are returned. Requires the lock.
+    recalled recall_some(tree_node& within, std::size_t enough = SIZE_MAX) noexcept {
         recalled r;
         for (unsigned n = 0; tree_node* const leaf = within.first_with_credit(); ++n) {
-            if (n == 64) {
+            if (n == 64 || r.bytes >= enough) {
                 r.more = true;
                 break;
             }

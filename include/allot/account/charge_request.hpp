@@ -1,7 +1,7 @@
 // Retries of one request that a limit refuses, under the tree's lock.
 //
-// First the leaves below the limiting level return their credit. Then a request that only held bytes prevent sleeps
-// until these are confirmed or cancelled; a new request that holds bytes lets waiting requests pass.
+// First leaves below the limiting level return credit, as much as is missing. Then a request that only held bytes
+// prevent sleeps until these are confirmed or cancelled; a new request that holds bytes lets waiting requests pass.
 // Invariant: a request counts at most once in `waiting`. Cost: on the stack. Threads: requires the tree's lock.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <allot/config.hpp>
 #include <allot/reclaim/user_call.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -37,17 +38,24 @@ class charge_request {
     ALLOT_ALWAYS_INLINE bool retry(tree_node::limit_check& found, const tree_node* end = nullptr) noexcept {
         return ALLOT_UNLIKELY(!found.fitted()) && should_retry(found, end);
     }
-    // Has leaves below the limiting level return credit. False: none of them has any. The lock is released between some
-    // leaves and more, as long as others do not take as much meanwhile.
-    bool recall(tree_node& limiting) noexcept {
-        const account_tree::recalled r = tree_.recall_some(limiting);
-        if (r.more && pauses_ != max_pauses) ++pauses_, tree_.lock.unlock_and_relock();
-        return tree_.settle_reservations_below(limiting) || r.bytes != 0 || r.more;
+    // Has leaves below the limiting level return credit, as much as is missing for `found.more` bytes. False: all of it
+    // would not help. The lock is released between some leaves and more, as long as others do not take as much
+    // meanwhile.
+    bool recall(const tree_node::limit_check& found) noexcept {
+        if (ALLOT_UNLIKELY(found.at->first_with_credit() != nullptr)) {
+            const level_totals& level = found.at->totals();
+            if (!level.can_ever_fit(found.more)) return false;
+            const std::size_t missing = found.more == 0 ? SIZE_MAX : level.missing(found.more); // in grace: all
+            const account_tree::recalled r = tree_.recall_some(*found.at, missing);
+            if (r.more && r.bytes < missing && pauses_ != max_pauses) ++pauses_, tree_.lock.unlock_and_relock();
+            if (r.more || r.bytes != 0) return true;
+        }
+        return tree_.settle_reservations_below(*found.at);
     }
 
   private:
     ALLOT_NOINLINE bool should_retry(tree_node::limit_check& found, const tree_node* end) noexcept {
-        if (recall(*found.at)) return true;
+        if (recall(found)) return true;
         if (mode_ == charge_mode::forced) {
             // The levels above the refusing one were not checked.
             if (found.outcome == charge_outcome::over_limit && !found.overflows &&

@@ -70,6 +70,11 @@ class level_totals {
         const bool lenient = total_ + more - limit <= grace_;
         return {lenient ? charge_outcome::in_grace : charge_outcome::over_limit, false};
     }
+    // By how much the total must shrink, so that it fits once it grows by `more`. Requires can_ever_fit(more).
+    std::size_t missing(std::size_t more) const noexcept {
+        const std::size_t most = limit() < max_charged ? limit() : max_charged;
+        return total_ + more > most ? total_ + more - most : 0;
+    }
     // The most that the total may grow by.
     std::size_t room() const noexcept {
         const std::size_t limit = this->limit(), most = grace_ < SIZE_MAX - limit ? limit + grace_ : SIZE_MAX;

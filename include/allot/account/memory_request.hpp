@@ -42,6 +42,9 @@ struct memory_request {
     }
     // Why it is refused; what gives no reason has no memory.
     charge_status refusal() const noexcept {
+        if (why.outcome == charge_outcome::no_address_space && stays)
+            return {
+                .outcome = charge_outcome::misused, .requested = bytes, .name = "it would have to move, and cannot"};
         return why.charged() ? charge_status{.outcome = charge_outcome::no_memory, .requested = bytes} : why;
     }
     // For the out parameter of a product, which may be null.
@@ -57,6 +60,7 @@ struct memory_request {
     const wait_limit* wait = nullptr; // null: it does not wait, unless:
     bool judged = false;              // it waits on a thread that the root's arbiter knows
     bool charges_others = false;      // it needs further accounts, which its account does not know
+    bool stays = false;               // it is for what cannot move, so only pages at one place serve it
     reserves kind = reserves::nothing;
     std::atomic<std::uint32_t>* waiting = nullptr; // of the product: requests that wait for what it has in pages
 };

@@ -7,13 +7,15 @@
 // A release reads one byte, without a lock, and recognizes a double release, an interior pointer, or an address that is
 // no block. The host never reads the blocks themselves.
 // Invariant: a byte is not 0 exactly while its block is out of the chunks: live, or in a cache.
-// Cost: 1/64 of the arena's address space, in memory where blocks begin; 4 bytes per page; two system calls per arena.
+// Cost: 1/64 of the arena's address space, in memory where blocks begin; 4 bytes per page; 1 KiB; two system calls per
+// arena.
 // Threads: any may read; a byte is written by the thread that has its block.
 // Source: the page map of tcmalloc, 2005, with the grain of a block.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/page/used_parts.hpp>
 #include <allot/sys/map.hpp>
 
 #include <atomic>
@@ -50,6 +52,7 @@ class block_table {
         }
         memory_ = got;
         mapped_ = all;
+        used_.start(pages);
         states_ = reinterpret_cast<state*>(got); // zeros
         words_ = reinterpret_cast<std::atomic<std::uint32_t>*>(got + units);
         return true;
@@ -71,9 +74,19 @@ class block_table {
     // `inside`: another page of such a block.
     static constexpr std::uint32_t inside = ~std::uint32_t{0};
     std::uint32_t word(std::size_t page) const noexcept { return words_[page].load(std::memory_order_relaxed); }
-    void set_word(std::size_t page, std::uint32_t to) noexcept { words_[page].store(to, std::memory_order_relaxed); }
+    void set_word(std::size_t page, std::uint32_t to) noexcept { set_words(page, 1, to); }
     void set_words(std::size_t first, std::size_t pages, std::uint32_t to) noexcept {
-        for (std::size_t i = 0; i != pages; ++i) set_word(first + i, to);
+        if (to != 0) used_.note(first, pages);
+        for (std::size_t i = 0; i != pages; ++i) words_[first + i].store(to, std::memory_order_relaxed);
+    }
+    // Calls visit(page) for each page whose word is not 0, until it returns false. Cost: a look at each page of the
+    // parts that were ever used.
+    template <class Visit> void visit_words(Visit visit) const {
+        used_.visit(0, [&](std::size_t page, std::size_t end, bool used) {
+            for (; used && page != end; ++page)
+                if (word(page) != 0 && !visit(page)) return false;
+            return true;
+        });
     }
 
     std::size_t bytes() const noexcept { return mapped_; }
@@ -86,6 +99,7 @@ class block_table {
     std::atomic<std::uint32_t>* words_ = nullptr;
     std::byte* memory_ = nullptr;
     std::size_t mapped_ = 0;
+    used_parts<1024> used_; // of words_
 };
 
 } // namespace detail

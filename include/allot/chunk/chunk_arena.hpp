@@ -53,9 +53,9 @@ template <class Set> class chunk_arena {
     static constexpr std::size_t default_chunk_bytes = core_type::default_chunk_bytes;
     static constexpr bool host_access = policies::host_access; // whether the host may touch the blocks
 
-    /// Takes, in any order: name, chunk_bytes (else a 32nd of the limit, 4 MiB at most), page_bytes, reserve_bytes,
-    /// leak_sink; limit, unless the set names ledger::none; the account to charge under ledger::tree, and grace
-    /// of the chunk arena's own account below it; the arena under page::of<Arena>; the bytes to use under
+    /// Takes, in any order: name, chunk_bytes (else a 32nd of the limit or the arena, 4 MiB at most), page_bytes,
+    /// reserve_bytes, leak_sink; limit, unless the set names ledger::none; the account to charge under ledger::tree,
+    /// and grace of the chunk arena's own account below it; the arena under page::of<Arena>; the bytes to use under
     /// page::borrowed; a device_id, and the api unless it is an empty type, under page::on_device.
     /// Requires: name, account, arena and api outlive the chunk arena.
     /// Throws: out_of_memory if no address space can be reserved, or the account refuses the books (without exceptions:
@@ -66,9 +66,10 @@ template <class Set> class chunk_arena {
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...),
           arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, policies::charges ? &payer_ : nullptr,
                  values...),
-          pages_(arena(), ledger_), core_(pages_, detail::books_of(ledger_, !arena().headers_out_of_band()),
-                                          core_type::chunk_bytes_for(value_or<allot::chunk_bytes>({0}, values...).bytes,
-                                                                     limit_bytes(), arena().page_bytes())),
+          pages_(arena(), ledger_),
+          core_(pages_, detail::books_of(ledger_, !arena().headers_out_of_band()),
+                core_type::chunk_bytes_for(value_or<allot::chunk_bytes>({0}, values...).bytes,
+                                           detail::min(limit_bytes(), arena().limit()), arena().page_bytes())),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)) {
         check_values<product::chunk_arena, Set, accepted, Values...>();
         check_needed<product::chunk_arena, Set, typename policies::arena::needed, Values...>();
@@ -91,7 +92,8 @@ template <class Set> class chunk_arena {
 
     // ---- blocks ---------------------------------------------------------------------------------------------
 
-    /// Allocates a block of at least `bytes` (0 gives a block too) with unspecified contents.
+    /// Allocates a block of at least `bytes` (0 gives a block too) with unspecified contents. Aligned to more than a
+    /// page it is whole pages, and needs room for `align` bytes more, which are idle memory afterwards.
     /// Requires: align is a power of two, max_align at most. Anything else, and more bytes than PTRDIFF_MAX, is
     /// reported as misuse and refused.
     /// Returns: the block; under oom::null none on failure.
@@ -156,7 +158,8 @@ template <class Set> class chunk_arena {
                 report_misused(bytes > has ? misuse::size_too_large : misuse::other_request, p);
         deallocate(p);
     }
-    /// Grows or shrinks a block in place, to hold `bytes`.
+    /// Grows or shrinks a block in place, to hold `bytes`. One of a class shrinks where a quarter of it becomes free,
+    /// and 1 KiB at least.
     /// Returns: the block; none where it cannot, and the block is as before. Anything but a live block is reported as
     /// misuse.
     block resize(void* p, std::size_t bytes) noexcept {
@@ -166,7 +169,8 @@ template <class Set> class chunk_arena {
         if (s == map::large) return resize_large(start, bytes);
         if (ALLOT_UNLIKELY(!map::is_block(s))) return report_misused(misuse_of(p), p), block{};
         const unsigned from = map::class_in(s);
-        if (bytes > core_.heap().largest_block()) return {};
+        if (bytes > core_.heap().largest_block())
+            return core_.heap().note_growth(ceil_div(bytes, arena().page_bytes())), block{};
         const unsigned to = classes::class_of(bytes != 0 ? bytes : 1);
         if (to != from) {
             const unsigned now = core_.heap().resize(start, from, to);

@@ -44,7 +44,7 @@ template <class Policies> class chunk_core {
     static_assert(max_classes <= block_table::max_classes);
 
     static constexpr std::size_t default_chunk_bytes = std::size_t{4} << 20; // at most
-    // The chunk size: a power of two, at least a page; without a request 1/32 of the limit.
+    // The chunk size: a power of two, at least a page; without a request 1/32 of the limit, or of the arena's.
     static std::size_t chunk_bytes_for(std::size_t requested, std::size_t limit, std::size_t page) noexcept {
         const std::size_t wanted = requested != 0 ? requested : min(default_chunk_bytes, limit / 32);
         return clamp(std::size_t{1} << log2_floor(wanted | 1), page, heap_type::max_chunk);

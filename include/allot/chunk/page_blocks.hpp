@@ -1,8 +1,9 @@
 // The blocks of a chunk arena that are whole pages of its arena: those larger than a class, or aligned to more than a
-// page.
+// page, up to 16 MiB.
 //
 // A few stay after their release, for requests of as many pages (page_block_cache.hpp); memory that is short takes them
-// back. The number of a block's pages is in the block table.
+// back. The number of a block's pages is in the block table. A block that replaces one which could not grow gets a run
+// with room behind it, as huge rows do: note_growth().
 // Invariant: the pages of live and kept blocks are charged. Cost: a page request, about 150 ns; 35 ns where a block was
 // kept. Threads: any. A release calls no system.
 // Source: huge allocations of Netty's arenas, 2013.
@@ -36,9 +37,10 @@ template <class Pages> class page_blocks {
     std::byte* take(std::size_t pages, std::size_t align, memory_request& asked) noexcept {
         const std::size_t more = align > arena().page_bytes() ? (align >> shift()) - 1 : 0;
         if (pages >= block_table::inside - 1 - more) return refuse(pages, asked);
-        if (std::size_t first = 0; more == 0 && kept_.take(pages, first)) return start(first);
+        const bool grows = more == 0 && grows_.load(std::memory_order_relaxed) == pages;
+        if (std::size_t first = 0; more == 0 && !grows && kept_.take(pages, first)) return start(first);
         pages_in_transit::move taken{in_transit_};
-        std::byte* p = pages_.take(pages + more, asked, taken);
+        std::byte* p = grows ? take_to_grow(pages, asked, taken) : pages_.take(pages + more, asked, taken);
         if (p == nullptr) return nullptr;
         taken.end(); // the pages count as a live block from here on
         if (more != 0) p = keep_aligned(p, pages, more, align);
@@ -71,7 +73,7 @@ template <class Pages> class page_blocks {
             pages_in_transit::move taken{in_transit_};
             memory_request asked{(pages - now) << shift()};
             while (!run.take(pages_, asked, taken))
-                if (drop_kept() == 0) return false;
+                if (drop_kept() == 0) return note_growth(pages), false;
             taken.end();
             map_.set_words(page_of(p) + now, pages - now, block_table::inside);
         } else {
@@ -83,6 +85,9 @@ template <class Pages> class page_blocks {
         if (run.grows()) pages_.settled();
         return true;
     }
+    // A block of so many pages is to replace one that cannot grow in place. So the next request for as many pages gets
+    // a run with room behind it: the block grows in place from there on, also where neighbours grow.
+    void note_growth(std::size_t pages) noexcept { grows_.store(pages, std::memory_order_relaxed); }
     // More pages than any address space has: the limit refuses them, if there is one, else the arena.
     ALLOT_COLD std::byte* refuse(std::size_t pages, memory_request& asked) noexcept {
         pages_in_transit::move taken{in_transit_};
@@ -120,6 +125,12 @@ template <class Pages> class page_blocks {
     std::size_t page_of(const std::byte* p) const noexcept { return distance(p) >> shift(); }
     std::byte* address_of(std::size_t page) const noexcept { return arena().begin() + (page << shift()); }
 
+    ALLOT_NOINLINE std::byte* take_to_grow(std::size_t pages, memory_request& asked,
+                                           pages_in_transit::move& taken) noexcept {
+        note_growth(0);
+        return pages_.charged(pages, asked, taken,
+                              [&](auto& budget) { return arena().take_to_grow(pages, budget, asked); });
+    }
     std::byte* start(std::size_t first) noexcept {
         map_.set(first << shift(), block_table::large);
         live_.fetch_add(1, std::memory_order_relaxed);
@@ -148,6 +159,7 @@ template <class Pages> class page_blocks {
     pages_in_transit& in_transit_;
     page_block_cache kept_;
     std::atomic<std::size_t> live_{0}, all_pages_{0};
+    std::atomic<std::size_t> grows_{0}; // see note_growth(); 0: none
 };
 
 } // namespace detail

@@ -3,6 +3,7 @@
 //   list's sizes | the list's `above`                             | the page by 15 | .. | by 2 | whole
 //   16 .. 2048   | roxie, thor: 4096 8192 12288 16384 20480 24576 | 1 MiB: 69896 74888 .. 524224 1048448
 //   16 .. 2048   | fine: 2304 2560 2816 .. 30720 32768            | 1 MiB, from the page by 31 on: 33816 34944 ..
+//   fine, few: 48 80 144 272 528                                  | 16 KiB, all: 1072 1600 2288 3216 4016 5360 8048 ..
 //
 // Invariant: slot sizes ascend and are multiples of 4; the last is the largest that fits the page. Fractions of the
 // page are rounded down to 8, so that each fits as many rows per page as its divisor says.
@@ -73,9 +74,11 @@ class size_table {
   protected:
     constexpr size_table() noexcept = default;
 
-    // Builds the classes of a list for `usable` bytes of a page, at least 64.
+    // Builds the classes of a list for `usable` bytes of a page, at least 64. `few`: fewer than a list in eighths has.
     template <std::size_t Count>
-    ALLOT_HOST_DEVICE constexpr void make(const detail::plain_list<Count>& list, std::size_t usable) noexcept {
+    ALLOT_HOST_DEVICE constexpr void make(const detail::plain_list<Count>& list, std::size_t usable,
+                                          bool few) noexcept {
+        if (few && list.above == size::tail::eighths) return make_few(usable);
         for (std::size_t i = 0; i != Count && list.sizes[i] < usable; ++i) add(list.sizes[i]);
         const bool in_eighths = list.above == size::tail::eighths;
         const std::size_t fractions = in_eighths ? fractions_after(list.sizes[Count - 1], Count, usable) : 15;
@@ -97,6 +100,15 @@ class size_table {
     ALLOT_HOST_DEVICE static constexpr std::size_t octave(std::size_t n) noexcept {
         const unsigned top = log2_floor(n);
         return ((static_cast<std::size_t>(top) - first_octave) << octave_shift) + ((n >> (top - octave_shift)) & 7);
+    }
+
+    // About one class per doubling, with room for a header; then fractions of the page. All for rows aligned to 16,
+    // too.
+    ALLOT_HOST_DEVICE constexpr void make_few(std::size_t usable) noexcept {
+        constexpr std::size_t fractions[] = {15, 10, 7, 5, 4, 3, 2, 1};
+        for (std::size_t size = 32; size < usable / 20; size *= 2) add(size + 16);
+        for (const std::size_t by : fractions) add(align_down(usable / by, 16));
+        index();
     }
 
     ALLOT_HOST_DEVICE constexpr void add(std::size_t size) noexcept {
@@ -161,9 +173,9 @@ template <class List> class size_classes : public size_table {
   public:
     static_assert(size::is_list<List>, "allot: this is not a size list: see allot/core/size_list.hpp");
 
-    ALLOT_HOST_DEVICE constexpr explicit size_classes(std::size_t usable) noexcept {
+    ALLOT_HOST_DEVICE constexpr explicit size_classes(std::size_t usable, bool few = false) noexcept {
         constexpr auto list = detail::plain<List>();
-        make(list, usable);
+        make(list, usable, few);
     }
 };
 

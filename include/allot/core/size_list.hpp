@@ -44,7 +44,8 @@ struct thor {
                                                          256, 384, 512, 768, 1024, 1536, 2048};
 };
 
-/// At most 12.5 % above the request, from 64 bytes to a 15th of the page (at most 256 KiB).
+/// At most 12.5 % above the request, from 64 bytes to a 15th of the page (at most 256 KiB). A row manager under a limit
+/// of 1 MiB or less has a class per doubling instead: each takes a page.
 struct fine {
     static constexpr std::array<std::uint32_t, 47> sizes = [] {
         std::array<std::uint32_t, 47> all{};

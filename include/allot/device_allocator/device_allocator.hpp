@@ -10,7 +10,8 @@
 // behind the free; the event is recorded only when T needs it. A request tries, in this order:
 //   1. memory that its own stream freed;
 //   2. memory that is free for every stream;
-//   3. memory of other streams: already ordered before this one, then by a wait, then by an event and a wait;
+//   3. memory of other streams: already ordered before this one, then of streams that are done, then by a wait, then by
+//      an event and a wait;
 //   4. a new piece of device memory under the limit;
 //   5. adjacent runs freed by several streams, joined after waits for those streams;
 //   6. as `retain` allows, a new piece in place of wholly free pieces, after a wait of the host.
@@ -156,7 +157,7 @@ template <class Set> class device_allocator {
         return p;
     }
     /// Frees a block at this point of the stream, which need not be the one that it was allocated for.
-    /// Requires: all use of the block is ordered before this point. Null is ignored. Anything but a live block is
+    /// Requires: its allocation and all use of it are ordered before this point, as for cudaFreeAsync. Null is ignored. Anything but a live block is
     /// reported as misuse in checked builds, and ignored in others.
     /// Effects: this stream may reuse the memory at once; under order::host every stream may. Memory that is freed in a
     /// capture is held until release_captured().

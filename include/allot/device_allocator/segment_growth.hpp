@@ -69,7 +69,6 @@ template <class Set> class segment_growth {
         const std::size_t bytes = asked.bytes;
         if (align < device_unit) align = device_unit;
         if (const run r = grow(who, asked, align)) return r;
-        if (who.allowed != permitted::all) return {};
         auto& last = grown_.last_refused;
         std::uint64_t frees = 0;
         typename runs_type::shortage cause;
@@ -77,9 +76,13 @@ template <class Set> class segment_growth {
             const guard hold{held_.lock};
             frees = held_.streams.frees();
             if (frees == last.frees && bytes >= last.bytes && align >= last.align && limit() <= last.limit) return {};
-            const std::size_t held = held_.runs.bytes(), most = limit();
-            if (const run r = held_.join(who, bytes, align, most > held ? most - held : 0, grown_.segments, cause))
-                return r;
+            const std::size_t room = room_beside(held_.runs.bytes());
+            if (held_.may_serve(bytes, room)) {
+                held_.poll_frees();
+                if (const run r = held_.take(who, bytes, align)) return r;
+            }
+            if (who.allowed != permitted::all) return {};
+            if (const run r = held_.join(who, bytes, align, room, grown_.segments, cause)) return r;
         }
         if (cause.wait_may_help)
             if (const run r = wait_and_replace(who, asked, align, cause)) return r;
@@ -105,6 +108,11 @@ template <class Set> class segment_growth {
 
   private:
     std::size_t limit() const noexcept { return policies::limit_of(ledger_); }
+    // Bytes that the allocator's own limit still allows.
+    std::size_t room_beside(std::size_t held) const noexcept {
+        const std::size_t most = limit();
+        return most > held ? most - held : 0;
+    }
     bool wait_for_frees() noexcept { return held_.wait_for_frees(grown_.segments.device()); }
     // A block in a new piece, or in memory that other threads added meanwhile.
     run grow(const caller& who, memory_request& asked, std::size_t align) noexcept {
@@ -151,20 +159,35 @@ template <class Set> class segment_growth {
             return asked.refuse(charge_outcome::no_memory, need), run{};
         }
     }
-    // The host waits for all frees, which makes the memory free for every stream; then wholly free pieces are returned
-    // to make room for a new one, as `retain` allows.
+    // Wholly free pieces are returned to make room for a new one, as `retain` allows: those that are free for every
+    // stream, if they are enough; else all, after the host has waited for all frees, which makes their memory free for
+    // every stream.
     run wait_and_replace(const caller& who, memory_request& asked, std::size_t align,
                          typename runs_type::shortage& cause) noexcept {
-        const std::size_t bytes = asked.bytes;
+        const std::size_t bytes = asked.bytes, need = grown_.segments.piece_for(bytes, align);
+        if (can_replace(need))
+            if (const run r = replace(who, asked, align, need)) return r;
         const bool all = wait_for_frees();
         {
             const guard hold{held_.lock};
             if (const run r = held_.count_allocation(held_.runs.allocate(bytes, align, stream_tag::clean))) return r;
             cause.out_of_space = all && held_.runs.prepare(); // else a capture or host memory is the cause
         }
-        if (!policies::retain::under_pressure || return_segments(grown_.segments.piece_for(bytes, align)) == 0)
-            return {};
+        return replace(who, asked, align, need);
+    }
+    run replace(const caller& who, memory_request& asked, std::size_t align, std::size_t need) noexcept {
+        if (!policies::retain::under_pressure || return_segments(need) == 0) return {};
         return grow(who, asked, align);
+    }
+    // Whether pieces that are wholly free for every stream, and what the limit leaves, are this many bytes.
+    bool can_replace(std::size_t need) const noexcept {
+        std::size_t room = SIZE_MAX;
+        if constexpr (policies::in_tree) room = ledger_.account().headroom();
+        const guard hold{held_.lock};
+        if constexpr (!policies::in_tree) room = room_beside(held_.runs.bytes());
+        for (std::size_t i = 0; i != grown_.segments.size() && room < need; ++i)
+            if (held_.free_run_of(grown_.segments[i], stream_tag::clean)) room += grown_.segments[i].bytes;
+        return room >= need;
     }
     // Returns pieces that are wholly free for every stream to the device, the highest first, until `enough` bytes are
     // returned. Returns the bytes.

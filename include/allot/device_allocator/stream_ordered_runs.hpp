@@ -14,6 +14,7 @@
 #include <allot/device_allocator/device_policies.hpp>
 #include <allot/device_allocator/device_segments.hpp>
 #include <allot/device_allocator/free_spans.hpp>
+#include <allot/device_allocator/relaxed_capture.hpp>
 #include <allot/device_allocator/stream_caller.hpp>
 #include <allot/device_allocator/stream_registry.hpp>
 #include <allot/sync/lock_guard.hpp>
@@ -21,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
@@ -35,10 +37,12 @@ template <class Set> struct stream_ordered_runs {
     using key_type = typename registry_type::key_type;
     using caller = stream_caller<api_type>;
     using guard = lock_guard<sys::mutex>;
+    static constexpr unsigned most_asked = 16; // streams that a request asks whether they are done
 
     mutable sys::mutex lock{lock_rank::device_state};
     runs_type runs{device_unit};
     registry_type streams;
+    key_type next_asked = 0; // steal_done() begins here
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<policies::counts, device_counters, no_device_counters> counters;
 
     explicit stream_ordered_runs(const api_type& api) noexcept : streams(api) {
@@ -77,33 +81,65 @@ template <class Set> struct stream_ordered_runs {
         if (r) count([](auto& c) { ++c.allocations; });
         return r;
     }
-    // From the runs of other streams: those that this stream is ordered after, then those that need a wait, then, by an
-    // event and a wait, the stream with the most free bytes and the others.
+    // From the runs of other streams: those that this stream is ordered after; those whose work the device has done;
+    // then those that need a wait; then, by an event and a wait, the stream with the most free bytes and the others.
     ALLOT_NOINLINE run steal(const caller& who, key_type key, std::size_t bytes, std::size_t align) noexcept {
+        const auto each = [&](auto take_from) {
+            run r;
+            for (key_type s = stream_tag::first; s < streams.keys() && !r; ++s)
+                if (s != key && runs.free_bytes(s) >= bytes) r = take_from(s);
+            return r;
+        };
+        const auto at_cost = [&](int most) {
+            return each([&](key_type s) { return steal_from(who, key, s, bytes, align, most); });
+        };
+        if (const run r = at_cost(0)) return r;
+        if (const run r = steal_done(who, key, bytes, align)) return r;
+        if (who.allowed != permitted::all) return {};
+        if (const run r = at_cost(1)) return r;
         key_type richest = stream_tag::clean;
-        for (int cost = 0; cost <= 1; ++cost)
-            for (key_type s = stream_tag::first; s < streams.keys(); ++s) {
-                if (s == key || runs.free_bytes(s) < bytes) continue;
-                const int its = streams.ordering_cost(key, s);
-                if (its == 2 && runs.free_bytes(s) > (richest == stream_tag::clean ? 0 : runs.free_bytes(richest)) &&
-                    runs.largest(s).bytes >= bytes)
-                    richest = s;
-                if (its != cost) continue;
-                if (const run r = steal_from(who, key, s, bytes, align)) return r;
-            }
+        (void)each([&](key_type s) {
+            if (runs.largest(s).bytes >= bytes &&
+                (richest == stream_tag::clean || runs.free_bytes(s) > runs.free_bytes(richest)))
+                richest = s;
+            return run{};
+        });
         if (richest == stream_tag::clean) return {};
-        if (const run r = steal_from(who, key, richest, bytes, align)) return r;
-        for (key_type s = stream_tag::first; s < streams.keys(); ++s)
-            if (s != key && s != richest && runs.free_bytes(s) >= bytes && streams.ordering_cost(key, s) == 2)
-                if (const run r = steal_from(who, key, s, bytes, align)) return r;
+        if (const run r = steal_from(who, key, richest, bytes, align, 2)) return r;
+        return at_cost(2);
+    }
+    // From streams whose work the device has done, which this stream need not wait for. Asks `most_asked` streams, each
+    // request beginning behind the last one asked: so one beyond them is asked later.
+    ALLOT_NOINLINE run steal_done(const caller& who, key_type key, std::size_t bytes, std::size_t align) noexcept {
+        std::optional<relaxed_capture<api_type>> queries_allowed;
+        const key_type n = streams.keys() - stream_tag::first;
+        unsigned asked = 0;
+        for (key_type i = 0; i != n && asked != most_asked; ++i) {
+            const key_type s = stream_tag::first + next_asked++ % n;
+            if (s == key || runs.largest(s).bytes < bytes || streams.ordering_cost(key, s) == 0) continue;
+            if (asked++ == 0) queries_allowed.emplace(streams.api());
+            streams.learn(s);
+            if (const run r = steal_from(who, key, s, bytes, align, 0)) return r;
+        }
         return {};
     }
-    run steal_from(const caller& who, key_type key, key_type s, std::size_t bytes, std::size_t align) noexcept {
-        const run r = runs.allocate(bytes, align, s);
-        if (!r) return {};
-        if (streams.is_after(key, r.tag) ||
-            (who.allowed == permitted::all && streams.order_after(key, who.stream, r.tag)))
-            return r;
+    // A run of s at this cost at most: the best fit where all runs of s are; else of the first 16 that are large enough
+    // one that was freed early enough.
+    run steal_from(const caller& who, key_type key, key_type s, std::size_t bytes, std::size_t align,
+                   int most) noexcept {
+        run r;
+        if (streams.ordering_cost(key, s) <= most) {
+            r = runs.allocate(bytes, align, s);
+        } else if (streams.ordering_cost(key, s, 1) <= most) { // of its first free
+            run early;
+            runs.visit_free(s, bytes, [&, tries = 16](const run& one) mutable {
+                const std::size_t front = align_up(one.address, align) - one.address;
+                if (front <= one.bytes - bytes && streams.ordering_cost(key, s, one.tag.ticket()) <= most) early = one;
+                return !early && --tries != 0;
+            });
+            if (early) r = runs.allocate_at(early, align_up(early.address, align), bytes);
+        }
+        if (!r || streams.order_after(key, who.stream, r.tag)) return r;
         runs.release(r.address, r.tag); // could not be ordered: unchanged
         return {};
     }
@@ -115,6 +151,10 @@ template <class Set> struct stream_ordered_runs {
     struct shortage {
         bool wait_may_help = false, out_of_space = false;
     };
+    // Whether all that is free, or room of these bytes beside it, may serve a request.
+    bool may_serve(std::size_t bytes, std::size_t room) const noexcept {
+        return runs.free_bytes() - runs.free_bytes(stream_tag::held) + room >= bytes;
+    }
     // Joins adjacent runs that several streams freed into one run of this stream, which waits for those streams.
     // Requires the growth lock, for the segments. room: bytes that growth may still add.
     ALLOT_NOINLINE run join(const caller& who, std::size_t bytes, std::size_t align, std::size_t room,
@@ -122,11 +162,17 @@ template <class Set> struct stream_ordered_runs {
         const key_type key = key_of(who);
         if (key == registry_type::none) return {};
         cause.out_of_space = true;
-        if (runs.free_bytes() - runs.free_bytes(stream_tag::held) + room < bytes) return {};
+        if (!may_serve(bytes, room)) return {};
         for (key_type s = stream_tag::first; s < streams.keys(); ++s)
             if (runs.free_runs(s) != 0) streams.check_recordable(s);
-        const free_spans<run> all{runs, bytes, align,
-                                  [&](const stream_tag& t) { return streams.can_come_after(key, t); }, segments};
+        const auto spans = [&](bool waits) {
+            return free_spans<run>{
+                runs, bytes, align,
+                [&](const stream_tag& t) { return waits ? streams.can_come_after(key, t) : streams.is_after(key, t); },
+                segments};
+        };
+        auto all = spans(false);
+        if (all.best() == nullptr) all = spans(true);
         cause.wait_may_help = all.wait_may_help || (policies::retain::under_pressure && all.free_piece_bytes != 0 &&
                                                     all.free_piece_bytes + room >= segments.piece_for(bytes, align));
         const auto* const best = all.best();

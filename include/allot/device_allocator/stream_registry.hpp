@@ -142,12 +142,13 @@ template <class Api> class stream_registry {
         return recorded;
     }
 
-    // The calls that T needs before it may use all memory that S freed: 0 none, 1 a wait, 2 an event and a wait.
-    int ordering_cost(key_type t, key_type s) const noexcept {
+    // What T must do before it may use memory that S freed, up to this ticket: 0 nothing, 1 wait, 2 record and wait.
+    int ordering_cost(key_type t, key_type s, std::uint64_t ticket) const noexcept {
         const entry& e = entries_[s];
-        if (e.freed <= e.done || e.freed <= waited_ticket(t, s)) return 0;
-        return e.freed <= e.recorded ? 1 : 2;
+        if (ticket <= e.done || ticket <= waited_ticket(t, s)) return 0;
+        return ticket <= e.recorded ? 1 : 2;
     }
+    int ordering_cost(key_type t, key_type s) const noexcept { return ordering_cost(t, s, entries_[s].freed); }
     // Whether T is ordered after that free already.
     bool is_after(key_type t, stream_tag run) const noexcept {
         const key_type s = run.key();
@@ -203,11 +204,20 @@ template <class Api> class stream_registry {
     void mark_done(key_type s, std::uint64_t ticket) noexcept {
         if (entries_[s].done < ticket) entries_[s].done = ticket;
     }
-    // Updates `done` without waiting: queries S's event, and if S has freed since, records a new event and queries it.
-    void poll(key_type s) noexcept {
+    // Updates `done` without waiting or recording: S itself if it has done all its work, else its event. Costs at most
+    // four calls. Requires a relaxed capture mode, since captures of other threads can forbid a query.
+    void learn(key_type s) noexcept {
         entry& e = entries_[s];
-        if (e.done < e.recorded && !query_done(s)) return;
-        if (e.recorded < e.freed && record(s)) (void)query_done(s);
+        if (e.done == e.freed) return;
+        if (check_recordable(s))
+            if (const auto idle = api_.query(e.handle); idle && *idle) return mark_done(s, e.freed);
+        if (e.done < e.recorded) query_event(s);
+    }
+    // The same; where work that S has still to do hides whether its frees are done, an event shows it to the next poll.
+    void poll(key_type s) noexcept {
+        learn(s);
+        const entry& e = entries_[s];
+        if (e.done == e.recorded && e.recorded < e.freed && record(s)) query_event(s);
     }
     bool any_captured() noexcept {
         for (key_type k = stream_tag::first; k < n_; ++k)
@@ -223,11 +233,8 @@ template <class Api> class stream_registry {
     }
 
   private:
-    bool query_done(key_type s) noexcept {
-        const auto done = api_.query(entries_[s].event);
-        if (!done || !*done) return false;
-        mark_done(s, entries_[s].recorded);
-        return true;
+    void query_event(key_type s) noexcept {
+        if (const auto done = api_.query(entries_[s].event); done && *done) mark_done(s, entries_[s].recorded);
     }
     // Whether the handle still has this stream's id, on this thread.
     bool is_same(entry& e) noexcept {

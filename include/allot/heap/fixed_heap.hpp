@@ -115,6 +115,16 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
         }
         return leaving.give();
     }
+    bool pins_pages() noexcept override {
+        if (!store().lock().try_lock()) return false;
+        const detail::lock_guard hold(store().lock(), detail::adopt_lock);
+        const std::size_t all = store().pages().size();
+        if (all < 8) return false;
+        const std::size_t cached = caches_.count();
+        if (cached < all / 2) return false;                                   // so the walk below is a short one
+        const std::int64_t rows = used() - static_cast<std::int64_t>(cached); // each in a page of its own, at worst
+        return rows <= static_cast<std::int64_t>(all / 2) && rows + 8 <= static_cast<std::int64_t>(all);
+    }
     // The owner releases all rows. While this object exists, reclaim() by other threads does not change the heap. It
     // holds no lock, since destructors of rows run meanwhile.
     class emptying {
@@ -148,10 +158,8 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
         u.type = config().type;
         u.row_bytes = config().row_bytes;
         u.slot_bytes = cut().stride;
-        std::int64_t out = 0;
-        store().pages().for_each([&](page& p) { out += p.used(); });
         u.cached_rows = caches_.count();
-        out -= static_cast<std::int64_t>(u.cached_rows);
+        const std::int64_t out = used() - static_cast<std::int64_t>(u.cached_rows);
         u.live_rows = out > 0 ? static_cast<std::size_t>(out) : 0;
         u.pages = store().pages().size();
         u.bytes = u.pages * provider().page_bytes();
@@ -282,6 +290,12 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     store_type& store() noexcept { return caches_.store(); }
     const store_type& store() const noexcept { return caches_.store(); }
 
+    // Slots that hold a row or are in a cache. Requires the store's lock.
+    std::int64_t used() noexcept {
+        std::int64_t n = 0;
+        store().pages().for_each([&](page& p) { n += p.used(); });
+        return n;
+    }
     // Requires the store's lock. `keeps`: may keep one page.
     void collect(bool keeps, leaving_pages<page>& leaving) noexcept {
         if (!caches_.is_releasing_all()) store().collect(keeps && !caches_.is_abandoned(), leaving);

@@ -50,6 +50,9 @@ class heap_base {
     // Returns empty pages to the arena; returns their number. `forced`: flushes the shared caches and the quarantine
     // first and keeps no page. Not forced: may keep one page, and does nothing while another thread holds the lock.
     virtual std::size_t reclaim(bool forced) noexcept = 0;
+    // Whether eight pages or more, half of all, have no row, and slots in caches keep them. Maybe not, while another
+    // thread holds the lock.
+    virtual bool pins_pages() noexcept = 0;
     virtual heap_usage usage() noexcept = 0;
     // Adds the heap's rows by type, estimated where `budget` does not allow to count. Holds the heap's lock.
     virtual void count_types(type_histogram& into, const histogram_budget& budget) noexcept = 0;

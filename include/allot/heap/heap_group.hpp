@@ -26,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -93,16 +94,22 @@ class heap_group {
     void note(heap_base& heap) noexcept {
         if (!heap.noted.exchange(true, std::memory_order_acq_rel)) noted_.push(&heap);
     }
-    // Returns the empty pages of noted heaps to the arena. Returns the number of pages.
+    // Returns the empty pages of noted heaps to the arena; and where slots in caches keep most pages of one, empties
+    // its shared caches and those of all threads first. Returns the number of pages.
     std::size_t collect() noexcept {
         if (noted_.empty()) return 0;
         std::size_t pages = 0;
+        bool are_empty = false; // the caches of all threads
         for (heap_base* heap = noted_.take_all(); heap != nullptr;) {
             heap_base* const following = heap->empty_link.load(std::memory_order_relaxed);
             // Clear the flag by an exchange, before reclaim(): a page noted earlier is seen by reclaim(), a page noted
             // later puts the heap on the list again.
             heap->noted.exchange(false, std::memory_order_acq_rel);
             pages += heap->reclaim(false);
+            if (ALLOT_UNLIKELY(heap->pins_pages())) {
+                if (has_thread_caches() && !std::exchange(are_empty, true)) thread_caches_->empty(threads_);
+                pages += heap->reclaim(true);
+            }
             retire_if_idle(*heap);
             heap = following;
         }

@@ -9,7 +9,7 @@
 // except when the last free pages are being trimmed. It yields until these are free, which waits for nobody: who trims
 // makes one system call and refunds, and no user's code runs before (page_payer.hpp).
 // Invariant: taken pages are usable; committed ones never exceed the limit.
-// Cost: 1 bit and 1/64 bit per page for taken, 1 bit for dirty; 320 bytes. Threads: any.
+// Cost: 1 bit and 1/64 bit per page for taken, 1 bit for dirty; 592 bytes. Threads: any.
 #pragma once
 
 #include <allot/account/level_waits.hpp>
@@ -134,8 +134,7 @@ class arena_pages {
         const std::size_t low = backing_ != nullptr ? 0 : ceil_div(system_.low(), std::size_t{64});
         for (std::size_t w = low; w-- != 0;)
             if (!trim_word(w)) return bytes;
-        for (std::size_t w = backing_ != nullptr ? 0 : max(low, system_.high() / 64); w < bitmap_.word_count(); ++w)
-            if (!trim_word(w)) break;
+        bitmap_.visit_used(backing_ != nullptr ? 0 : max(low, system_.high() / 64), trim_word);
         return bytes;
     }
     // The same at a shortage of `bytes`, where the retain rule allows it: some more, so that the next requests need not
@@ -360,6 +359,7 @@ class arena_pages {
         std::size_t n = 0;
         for (std::size_t page = first; page < end; ++page)
             if (!bitmap_.is_taken(page) && !is_dirty(page)) mark_dirty(page, 1), ++n;
+        if (n != 0) bitmap_.note_used(first, end - first);
         return n;
     }
 

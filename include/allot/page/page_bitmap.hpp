@@ -5,13 +5,14 @@
 //           than a take or give lasts
 //
 // Invariant: takes are serialized by the arena's lock; pages are given at any time, without a lock.
-// Cost: 1 bit and 1/64 bit per page; a take reads one word of `full` per 4096 pages. Threads: any, as above.
+// Cost: 1 bit and 1/64 bit per page, 272 bytes; a take reads one word of `full` per 4096 pages. Threads: any, as above.
 // Source: HPCC roxiemem's heap bitmap, 2009, for the two ends; there, giving back takes a lock.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
+#include <allot/page/used_parts.hpp>
 
 #include <atomic>
 #include <bit>
@@ -38,7 +39,9 @@ class page_bitmap {
         full_count_ = ceil_div(word_count_, std::size_t{64});
         words_ = reinterpret_cast<word*>(memory);
         full_ = words_ + word_count_;
-        if (pages % 64 != 0) words_[word_count_ - 1].store(~std::uint64_t{0} << (pages % 64));
+        used_.start(word_count_);
+        if (pages % 64 != 0)
+            used_.note(word_count_ - 1), words_[word_count_ - 1].store(~std::uint64_t{0} << (pages % 64));
         if (word_count_ % 64 != 0) full_[full_count_ - 1].store(~std::uint64_t{0} << (word_count_ % 64));
     }
 
@@ -84,8 +87,22 @@ class page_bitmap {
     // Takes free pages. Requires the arena's lock.
     void take(std::size_t first, std::size_t n) noexcept {
         for_words(first, n, [&](std::size_t w, std::uint64_t mask) {
+            used_.note(w);
             words_[w].fetch_or(mask);
             mark_if_full(w);
+        });
+    }
+    // Pages that were not taken, but may be dirty, are to be visited, too.
+    void note_used(std::size_t first, std::size_t n) noexcept {
+        for_words(first, n, [&](std::size_t w, std::uint64_t) { used_.note(w); });
+    }
+    // Calls visit(word) for words from `from` on of which a page was ever taken, and some beside them, in order, until
+    // it returns false.
+    template <class Visit> void visit_used(std::size_t from, const Visit& visit) const {
+        used_.visit(from, [&](std::size_t w, std::size_t end, bool used) {
+            for (; used && w != end; ++w)
+                if (!visit(w)) return false;
+            return true;
         });
     }
     // The number of free pages in front of `page`, counted up to `most`.
@@ -130,27 +147,32 @@ class page_bitmap {
     struct free_run {
         std::size_t first = 0, pages = 0;
     };
-    // The longest run of free pages, the last one of several; it has no pages where all are taken.
+    // The longest run of free pages, the last one of several; it has no pages where all are taken. Cost: a look at the
+    // words of parts that were ever used.
     free_run largest_free_run() const noexcept {
         free_run best, now;
         const auto end = [&](std::size_t page) {
             if (now.pages != 0 && now.pages >= best.pages) best = now;
             now = {page, 0};
         };
-        for (std::size_t w = 0; w != word_count_; ++w) {
-            std::uint64_t bits = words_[w].load(std::memory_order_acquire);
-            for (std::size_t at = 0; at != 64;) {
-                const auto free = min(static_cast<std::size_t>(std::countr_zero(bits)), 64 - at);
-                now.pages += free;
-                at += free;
-                if (at == 64) break;
-                bits >>= free;
-                const auto taken = static_cast<std::size_t>(std::countr_one(bits));
-                at += taken;
-                bits = taken == 64 ? 0 : bits >> taken;
-                end(w * 64 + at);
+        used_.visit(0, [&](std::size_t w, std::size_t last, bool used) {
+            if (!used) now.pages += (last - w) * 64;
+            for (; used && w != last; ++w) {
+                std::uint64_t bits = words_[w].load(std::memory_order_acquire);
+                for (std::size_t at = 0; at != 64;) {
+                    const auto free = min(static_cast<std::size_t>(std::countr_zero(bits)), 64 - at);
+                    now.pages += free;
+                    at += free;
+                    if (at == 64) break;
+                    bits >>= free;
+                    const auto taken = static_cast<std::size_t>(std::countr_one(bits));
+                    at += taken;
+                    bits = taken == 64 ? 0 : bits >> taken;
+                    end(w * 64 + at);
+                }
             }
-        }
+            return true;
+        });
         end(pages_);
         return best;
     }
@@ -207,6 +229,7 @@ class page_bitmap {
     std::size_t pages_ = 0;
     std::size_t word_count_ = 0;
     std::size_t full_count_ = 0;
+    used_parts<256> used_;            // of words_
     std::atomic<std::size_t> low_{0}; // a hint: words of `full` below this one have no free page
 };
 

@@ -34,6 +34,7 @@ class regrow {
     template <class Pages, class Move> bool take(Pages& pages, memory_request& asked, Move& move) noexcept {
         page_arena& arena = pages.arena();
         const std::size_t more = pages_ - old_pages_;
+        asked.stays = !may_move_ && pages_ <= arena.page_count();
         if (pages.charged(more, asked, move,
                           [&](auto& budget) { return arena.grow_up(old_first_, old_pages_, pages_, budget, asked); }))
             return first_ = old_first_, true;

@@ -34,15 +34,20 @@ template <class Rows, class List> class buckets {
     using heap = typename Rows::heap;
     static constexpr std::size_t header = Rows::counting::header_bytes(false) + Rows::guard::row_bytes; // per row
 
-    buckets(page_provider& provider, row_context& context) noexcept
-        : provider_(provider), context_(context), classes_(usable(provider.page_bytes())),
-          largest_(classes_.largest() - header) {}
+    // `most`: the most bytes of pages, as of now.
+    buckets(page_provider& provider, row_context& context, std::size_t most) noexcept
+        : provider_(provider), context_(context), classes_(usable(provider.page_bytes()), most <= small_limit),
+          largest_(classes_.largest() - header) {
+        while (fitting_ != 0 && !fits(plan(fitting_ - 1, 8))) --fitting_;
+    }
     buckets(const buckets&) = delete;
     buckets& operator=(const buckets&) = delete;
     ~buckets() {
         for (auto& heaps : over_aligned_) delete heaps.load(std::memory_order_relaxed);
     }
 
+    // Up to here the list fine has few size classes: 64 pages of 16 KiB, or fewer.
+    static constexpr std::size_t small_limit = std::size_t{1} << 20;
     static constexpr std::uint32_t none = heap_config::no_index;
     static_assert(none == size_table::none && none < heap_tag::buckets);
 
@@ -69,11 +74,12 @@ template <class Rows, class List> class buckets {
     std::size_t capacity_for(std::size_t bytes, std::size_t align) const noexcept {
         std::uint32_t index = this->index(bytes);
         if (index == none) return 0;
-        if (const auto of_16 = static_cast<std::uint32_t>(classes_.aligned_to_16(index)); align == 16 && of_16 != none)
-            index = of_16;
-        const heap_config plan = Rows::plan(context_, "", nullptr, row_bytes(index), max(align, std::size_t{8}));
-        if (heap::rows_per_page(plan, provider_.page_bytes()) == 0) return 0;
-        return align_up(classes_.slot_bytes(index), plan.align) - header;
+        if (align == 16)
+            if (const auto of_16 = static_cast<std::uint32_t>(classes_.aligned_to_16(index)); of_16 != none)
+                index = of_16, align = 8;
+        if (align < 8) align = 8;
+        if (align == 8 ? index >= fitting_ : !fits(plan(index, align))) return 0;
+        return align_up(classes_.slot_bytes(index), align) - header;
     }
     auto& spare_bins() noexcept { return spare_bins_; }
     // The heap of a class; null: at() creates it.
@@ -123,20 +129,27 @@ template <class Rows, class List> class buckets {
         heap* const h = heap_slot.load(std::memory_order_acquire);
         return h != nullptr ? h : create(heap_slot, index, align, asked);
     }
+    // Of the heap of a class for rows of this alignment, at least 8.
+    heap_config plan(std::uint32_t index, std::size_t align) const noexcept {
+        heap_config config = Rows::plan(context_, "rows", nullptr, row_bytes(index), align);
+        if (align == 8) {
+            config.index = index;
+            if (classes_.aligned_to_16(index) == index) config.align = 16;
+        }
+        return config;
+    }
+    bool fits(const heap_config& config) const noexcept {
+        return heap::rows_per_page(config, provider_.page_bytes()) != 0;
+    }
     ALLOT_NOINLINE heap* create(std::atomic<heap*>& heap_slot, std::uint32_t index, std::size_t align,
                                 memory_request& asked) noexcept {
-        heap_config plan = Rows::plan(context_, "rows", nullptr, row_bytes(index), align);
-        if (align == 8) {
-            plan.index = index;
-            if (classes_.aligned_to_16(index) == index) plan.align = 16;
-        }
-        if (heap::rows_per_page(plan, provider_.page_bytes()) == 0)
-            return refuse_no_fit(asked, plan.row_bytes), nullptr;
+        const heap_config config = plan(index, align);
+        if (!fits(config)) return refuse_no_fit(asked, config.row_bytes), nullptr;
         if (!provider_.books().pay(asked)) return nullptr;
         const lock_guard hold(create_lock_);
         heap* made = heap_slot.load(std::memory_order_acquire);
         if (made == nullptr) {
-            made = new (std::nothrow) heap(provider_, plan);
+            made = new (std::nothrow) heap(provider_, config);
             if (made == nullptr) asked.refuse(charge_outcome::no_memory, sizeof *made);
             heap_slot.store(made, std::memory_order_release);
         }
@@ -147,6 +160,7 @@ template <class Rows, class List> class buckets {
     row_context& context_;
     const size_classes<List> classes_;
     const std::size_t largest_;
+    std::uint32_t fitting_ = count(); // classes of which a page has a slot
     basic_spin_lock<lock_rank::buckets> create_lock_;
     heap_array heaps_{};
     detail::spare_bins<heap> spare_bins_;

@@ -13,6 +13,7 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/heap/ledger_pages.hpp>
@@ -50,7 +51,9 @@ template <class Set> class row_core {
         : name_(name), ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name, values...),
           arena_(name, value_or<allot::limit>({SIZE_MAX}, values...).bytes, policies::charges ? &payer_ : nullptr,
                  values...),
-          pages_(arena(), ledger_), buckets_(pages_, context_), huge_(pages_, context_) {
+          pages_(arena(), ledger_),
+          buckets_(pages_, context_, most_bytes(value_or<allot::limit>({SIZE_MAX}, values...).bytes)),
+          huge_(pages_, context_) {
         context_.set = set_name();
         context_.name = name;
         context_.manager = self;
@@ -363,6 +366,10 @@ template <class Set> class row_core {
 
         row_core& all;
     };
+    // Under a limit, or that of the arena, or its address space.
+    std::size_t most_bytes(std::size_t limit) const noexcept {
+        return min(limit, min(arena().limit(), arena().page_count() << arena().page_shift()));
+    }
     void open_books() {
         const std::size_t bytes = sizeof(row_core) + (policies::shares_arena ? 0 : arena_tables::used_bytes());
         memory_request asked{bytes};

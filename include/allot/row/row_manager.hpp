@@ -98,7 +98,8 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     }
     /// Gives a row a capacity of at least `bytes`, and keeps its first `keep` bytes. A huge row grows and shrinks by
     /// pages, in place where it can; another row never shrinks, and moves where its size class is too small.
-    /// Requires: a live row of this manager that no other thread uses.
+    /// Requires: a live row of this manager that no other thread uses. Other addresses are reported as misuse in checked
+    /// builds, and fail; but without counts a released row is not known from a live one.
     /// Returns: the row, at its address or another; it has no seal if anything changed. Null under oom::null if it
     /// fails: the limit refuses, the row has several links, or it would have to move and its type cannot
     /// (row_type::can_move); then the row is as it was.
@@ -106,10 +107,9 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     void* resize(void* row, std::size_t keep, std::size_t bytes)
         requires(policies::rows_move)
     {
+        if (void* const plain = detail::resize_plain(core_, row, keep, bytes)) return plain;
         detail::memory_request asked{bytes};
-        const auto again = [&] {
-            return resize(asked, row, keep, [](auto move) noexcept { static_cast<void>(move()); });
-        };
+        const auto again = [&] { return resize(asked, row, keep, detail::at_once{}); };
         void* const resized = again();
         return resized != nullptr ? resized : core_.climb_or_fail(asked, "a resized row", again, [] {});
     }
@@ -117,7 +117,11 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     void* try_resize(void* row, std::size_t keep, std::size_t bytes, charge_status* why = nullptr) noexcept
         requires(policies::rows_move)
     {
-        return try_resize(row, keep, bytes, [](auto move) noexcept { static_cast<void>(move()); }, why);
+        if (void* const plain = detail::resize_plain(core_, row, keep, bytes)) {
+            if (why != nullptr) *why = {};
+            return plain;
+        }
+        return try_resize(row, keep, bytes, detail::at_once{}, why);
     }
     /// The same for a row that other threads read, or reclaimers write: calls publish(move) once if the row has to
     /// change, and holds no lock then. publish() keeps them out, calls move(), which returns a resized_row, publishes
@@ -294,7 +298,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     /// Writes the limit, the largest heaps, and the arena; under ledger::tree also the top accounts. Allocates nothing.
     void report(text_writer& out) const noexcept {
         detail::write_held(out, name(), core_type::set_name(), core_.held_bytes(), core_.peak_bytes(),
-                           core_.limit_bytes());
+                           core_.limit_bytes(), arena().page_bytes());
         detail::top_heaps top;
         usage([&](const heap_usage& u) { top.add(u); });
         top.write(out);

@@ -22,6 +22,8 @@ struct row_state {
     row_moves moves = row_moves::not_live; // pinned: its type cannot move
     bool is_of_other = false;              // manager; then it is not live
     bool constructed = false;
+    bool may_be_damaged = false;    // it has a canary, or a seal
+    std::size_t capacity = 0;       // as of row_manager
     const row_type* type = nullptr; // null: not known, bytes
     std::size_t align = 0;          // of its heap, or of its place in its pages
 };
@@ -42,7 +44,8 @@ struct row_ops {
     void (*move)(page_header& page, std::byte* row, std::byte* to) noexcept;
     // Resize (row/moving/resize.hpp).
     detail::row_state (*state)(page_header& page, std::byte* row, const void* manager) noexcept;
-    void (*leave)(page_header& page, std::byte* row) noexcept; // frees it, what was in it is elsewhere; null: huge rows
+    // Before its release: what was in it is elsewhere, so it is no object any more, and has no seal. Null: huge rows.
+    void (*leave)(page_header& page, std::byte* row) noexcept;
 };
 
 } // namespace allot::inline ALLOT_ABI

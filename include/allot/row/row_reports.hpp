@@ -27,15 +27,25 @@ inline void put_heap(text_writer& out, const char* name, std::size_t slot_bytes)
     if (slot_bytes != 0) out.put(" of ").number(slot_bytes).put(" bytes");
 }
 
-// The head of a manager's report. Bytes; `limit` SIZE_MAX: none.
+// The head of a manager's report. Bytes; `limit` SIZE_MAX: none. Under a limit of fewer than 16 pages, also what fits:
+// half of it may be out of reach where rows have many sizes.
 inline void write_held(text_writer& out, const char* name, const char* set, std::size_t used, std::size_t peak,
-                       std::size_t limit) noexcept {
+                       std::size_t limit, std::size_t page) noexcept {
     out.put("row manager ").put(name).put(" (set ").put(set).put(")").newline().put("  limit ");
     if (limit == SIZE_MAX) out.put("none");
     else out.bytes(limit);
     out.put(", charged ").bytes(used).put(", peak ").bytes(peak);
     if (limit != SIZE_MAX) out.put(", free ").bytes(limit > used ? limit - used : 0);
     out.newline();
+    const std::size_t pages = limit / page;
+    if (pages == 0) out.put("  no row fits: a page has ").bytes(page).newline();
+    else if (pages < 16)
+        out.put("  rows of at most ")
+            .number(pages)
+            .put(pages == 1 ? " size class fit" : " size classes fit at once")
+            .put(": each takes pages of ")
+            .bytes(page)
+            .newline();
 }
 
 // The 8 largest of the heaps that are added, in order.

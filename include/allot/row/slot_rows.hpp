@@ -261,7 +261,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         page& p = static_cast<page&>(h);
         const row_moves now = can_move<true>(p, row, manager);
         if (now != row_moves::yes) return now;
-        if (loses_damage(p, row)) return row_moves::pinned; // as its slot stays, the page is not emptied
+        if (is_damaged(p, row)) return row_moves::pinned; // as its slot stays, the page is not emptied
         ++p.marked, ++heap_of(p).marked;
         return now;
     }
@@ -270,11 +270,10 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         const bool is_emptied = p.is_emptied.load(std::memory_order_relaxed);
         return is_emptied && can_move<true>(p, row, manager) == row_moves::yes ? &heap_of(p) : nullptr;
     }
-    // Its damage would not be found elsewhere. It is not reported here: a sink may call the manager, which compacts.
-    static bool loses_damage(page& p, std::byte* row) noexcept {
-        if (!heap_of(p).is_intact(row)) return true;
-        const row_type* const type = type_of(p, row);
-        return type != nullptr && !type->moves_as_bytes() && !is_seal_intact(p, row);
+    // A row that was overwritten stays where it is, for who looks for the cause; its release reports it, not this: a
+    // sink may call the manager, which compacts.
+    static bool is_damaged(page& p, std::byte* row) noexcept {
+        return !heap_of(p).is_intact(row) || !is_seal_intact(p, row);
     }
     // `to` is a free slot of the same heap. The row's flags and seal move along; canaries stay. On a device `to`
     // becomes a row of the same type, and the old one stays until its copy is done.
@@ -322,14 +321,20 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if (s.moves == row_moves::not_live) return s;
         s.type = counting::counts ? type_of(p, row) : p.type;
         s.align = heap_of(p).config().align;
-        if constexpr (counting::counts) s.constructed = (counting::word(p, row).load() & link_word::constructed) != 0;
+        s.capacity = usable_bytes(p.cut);
+        s.may_be_damaged = has_canary<guard>;
+        if constexpr (counting::counts) {
+            const std::uint32_t flags = counting::word(p, row).load();
+            s.capacity -= s.type->check_bytes();
+            s.constructed = (flags & link_word::constructed) != 0;
+            s.may_be_damaged = s.may_be_damaged || (flags & link_word::sealed) != 0;
+        }
         return s;
     }
     static void leave(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if (!heap_of(p).is_intact(row)) heap_of(p).guard_row(row); // the resize has reported it
         if constexpr (counting::counts) counting::word(p, row).start();
-        release(h, row);
     }
 
     static constexpr row_ops ops{&link,  &release, &is_shared, &capacity, &finalize, &seal,

@@ -19,8 +19,8 @@ BUGS = {
         law=11),
     "damaged_row_moves": bug(
         "unit/row/compaction.cpp",
-        "if (!heap_of(p).is_intact(row)) return true; const row_type* const type",
-        "const row_type* const type",
+        "return !heap_of(p).is_intact(row) || !is_seal_intact(p, row);",
+        "return !is_seal_intact(p, row);",
         law=11),
     "row_of_another_manager_is_taken_for_dead": bug(
         "death/moving.cpp",

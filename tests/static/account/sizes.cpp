@@ -1,4 +1,5 @@
-// What an account, a request that it refuses, and what waits or is called there cost, as their headers say.
+// What an account, a request that it refuses, and what waits or is called there cost, as their headers say, and
+// docs/accounts.md: tests/docs/sizes_are_tested.py compares them.
 #include <support/catch.hpp>
 
 #include <allot/account/account.hpp>
@@ -11,6 +12,12 @@ TEST_CASE("accounts and what is added to them have the sizes that their headers 
     STATIC_REQUIRE(sizeof(account) == 704);
     STATIC_REQUIRE(sizeof(detail::account_tree) == (ALLOT_CHECKED ? 312 : 304)); // in each account
     STATIC_REQUIRE(sizeof(detail::tree_node) == 216);
+    STATIC_REQUIRE(sizeof(detail::level_totals) == 80);
+    STATIC_REQUIRE(sizeof(detail::leaf_credit) == 24);
+    STATIC_REQUIRE(sizeof(detail::account_lifetime) == 64);
+    STATIC_REQUIRE(sizeof(detail::observers) == 32);
+    STATIC_REQUIRE(sizeof(detail::reclaimers) == 48);
+    STATIC_REQUIRE(sizeof(detail::open_counts) == 16);
     STATIC_REQUIRE(sizeof(account_item) == 40);
     STATIC_REQUIRE(sizeof(account_reservation) == 80);
     STATIC_REQUIRE(sizeof(detail::queued_reservation) == 296);

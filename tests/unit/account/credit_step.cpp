@@ -5,6 +5,7 @@
 #include <allot/core/units.hpp>
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <new>
 #include <string>
@@ -122,4 +123,69 @@ TEST_CASE("a level that refuses recalls only the credit below it", "[accounts]")
     CHECK(theirs.stats().credit == 90);
     CHECK(root.verify());
     mine.refund(10), theirs.refund(10);
+}
+
+namespace {
+
+// Leaves of which each has 63 bytes of credit, at two depths, and an account beside them that requests.
+struct leaves_with_credit {
+    static constexpr int n = 200;
+    account root{name{"root"}, limit{n * 64}}, query{root, name{"query"}};
+    std::deque<account> leaves;
+    account other{root, name{"other"}};
+
+    leaves_with_credit() {
+        for (int i = 0; i != n; ++i) {
+            leaves.emplace_back(i % 2 == 0 ? query : root, name{"leaf"}, credit_step{64});
+            REQUIRE(leaves.back().try_charge(1));
+        }
+    }
+    ~leaves_with_credit() {
+        for (account& one : leaves) one.refund(1);
+    }
+    leaves_with_credit(const leaves_with_credit&) = delete;
+    leaves_with_credit& operator=(const leaves_with_credit&) = delete;
+    int with_credit() const {
+        int found = 0;
+        for (const account& one : leaves) found += one.stats().credit != 0;
+        return found;
+    }
+};
+
+} // namespace
+
+TEST_CASE("steps: a request recalls no more credit than is missing, and none where all would not help", "[accounts]") {
+    leaves_with_credit s;
+    CHECK_FALSE(s.other.try_charge(200 * 64 + 1)); // beyond the limit
+    CHECK_FALSE(s.other.fits(200 * 64 + 1));
+    CHECK(s.with_credit() == 200);
+    CHECK(s.other.fits(1));
+    CHECK(s.with_credit() == 199);
+    CHECK(s.other.try_charge(63));
+    CHECK(s.with_credit() == 199);
+    CHECK(s.other.try_charge(63 * 9 + 1));
+    CHECK(s.with_credit() == 189);
+    CHECK_FALSE(s.other.try_charge(63 * 190)); // a byte more than all of it
+    CHECK(s.with_credit() == 0);
+    CHECK(s.other.try_charge(63 * 190 - 1));
+    CHECK(s.root.used() == s.root.limit());
+    CHECK(s.root.verify());
+    s.other.refund(63 * 200);
+}
+
+TEST_CASE("steps: a request is refused only where all credit would not serve, in grace and by force too",
+          "[accounts]") {
+    for (const std::size_t bytes : {std::size_t{63}, std::size_t{63 * 65}, std::size_t{63 * 200}}) {
+        leaves_with_credit s;
+        CHECK(s.other.try_charge(bytes).outcome == charge_outcome::fits);
+        s.other.refund(bytes);
+        s.root.set_grace(10);
+        CHECK_FALSE(s.other.reserve_for(63 * 200 + 5, 0_ms));                // grace does not cover it
+        CHECK(s.other.try_charge(63 * 200).outcome == charge_outcome::fits); // not in grace
+        CHECK(s.other.try_charge(10).outcome == charge_outcome::in_grace);
+        CHECK_FALSE(s.other.try_charge(1));
+        CHECK(s.other.force_charge(1).outcome == charge_outcome::forced);
+        CHECK(s.root.verify());
+        s.other.refund(63 * 200 + 11);
+    }
 }

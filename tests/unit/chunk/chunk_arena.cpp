@@ -7,9 +7,16 @@
 
 #include <atomic>
 #include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
 #include <random>
+#include <span>
+#include <string_view>
+#include <sys/resource.h>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 using namespace allot::literals;
@@ -23,6 +30,7 @@ struct buddies : allot::policies<allot::fit::buddy, allot::oom::null> {};
 struct threaded : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null> {};
 struct keeping : allot::policies<allot::fit::runs, allot::oom::null, allot::retain::never> {};
 struct shared_runs : allot::policies<allot::fit::runs, allot::oom::null, allot::page::of<allot::arena<>>> {};
+struct lent : allot::policies<allot::page::borrowed, allot::oom::null> {};
 struct shared_rows : allot::policies<allot::oom::null, allot::page::of<allot::arena<>>> {};
 
 constexpr allot::page_bytes small_pages{256_KiB};
@@ -69,6 +77,23 @@ TEST_CASE("what a request will get is known before", "[chunks]") {
     CHECK(some.capacity_for(100, 32_MiB) == 0);
 }
 
+TEMPLATE_TEST_CASE("what is around a block that is aligned to more than a page is idle, and goes to others", "[chunks]",
+                   best_fits, runs, buddies) {
+    allot::chunk_arena<TestType> blocks{allot::limit{64_MiB}, small_pages};
+    constexpr std::size_t most = allot::chunk_arena<TestType>::max_align;
+    const allot::block a = blocks.allocate(100, most);
+    REQUIRE(a);
+    CHECK(reinterpret_cast<std::uintptr_t>(a.address) % most == 0);
+    CHECK(a.bytes == 256_KiB);
+    CHECK(blocks.stats().live == 256_KiB);
+    CHECK(blocks.used() == 256_KiB + blocks.stats().idle);
+    CHECK(blocks.used() <= most);
+    const allot::block all = blocks.allocate(63_MiB);
+    CHECK(all);
+    for (const allot::block& b : {a, all}) blocks.deallocate(b.address);
+    CHECK(blocks.valid());
+}
+
 TEST_CASE("chunks are 4 MiB, less where the limit is small, or as requested", "[chunks]") {
     CHECK(allot::chunk_arena<runs>{allot::limit{1_GiB}}.chunk_bytes() == 4_MiB);
     CHECK(allot::chunk_arena<runs>{allot::limit{64_MiB}, small_pages}.chunk_bytes() == 2_MiB);
@@ -76,6 +101,57 @@ TEST_CASE("chunks are 4 MiB, less where the limit is small, or as requested", "[
     CHECK(allot::chunk_arena<runs>{allot::limit{1_GiB}, allot::chunk_bytes{16_MiB}}.chunk_bytes() == 16_MiB);
     CHECK(allot::chunk_arena<runs>{allot::limit{1_GiB}, allot::chunk_bytes{24_MiB}}.chunk_bytes() == 16_MiB);
     CHECK(allot::chunk_arena<runs>{allot::limit{1_GiB}, allot::chunk_bytes{1_GiB}}.chunk_bytes() == 64_MiB);
+}
+
+TEST_CASE("chunks are a small part of an arena that is smaller than the limit", "[chunks]") {
+    const auto memory = std::make_unique<std::byte[]>(8_MiB + 64_KiB);
+    const std::span<std::byte> lent_bytes{memory.get(), 8_MiB + 64_KiB};
+    CHECK(allot::chunk_arena<lent>{lent_bytes}.chunk_bytes() == 256_KiB);
+    CHECK(allot::chunk_arena<lent>{lent_bytes, allot::limit{4_MiB}}.chunk_bytes() == 128_KiB);
+    CHECK(allot::chunk_arena<runs>{allot::reserve_bytes{32_MiB}}.chunk_bytes() == 1_MiB);
+    allot::arena<> all{allot::limit{64_MiB}};
+    CHECK(allot::chunk_arena<shared_runs>{all}.chunk_bytes() == 2_MiB);
+    CHECK(allot::chunk_arena<shared_runs>{all, allot::limit{32_MiB}}.chunk_bytes() == 1_MiB);
+}
+
+TEST_CASE("lent bytes of which half are live serve every request", "[chunks]") {
+    const auto memory = std::make_unique<std::byte[]>(4_MiB);
+    allot::chunk_arena<lent> blocks{std::span<std::byte>{memory.get(), 4_MiB}};
+    std::mt19937 random{5};
+    std::deque<std::pair<void*, std::size_t>> held; // freed in the order of their making
+    std::size_t live = 0, refused = 0;
+    for (int i = 0; i != 20'000; ++i) {
+        const std::size_t bytes = 16 + random() % (random() % 50 == 0 ? 200'000 : 2'000);
+        for (; live + bytes > 2_MiB; held.pop_front()) {
+            live -= held.front().second;
+            blocks.deallocate(held.front().first);
+        }
+        if (void* const p = blocks.allocate(bytes).address; p != nullptr) {
+            live += bytes;
+            held.emplace_back(p, bytes);
+        } else ++refused;
+    }
+    CHECK(refused == 0);
+    for (const auto& [p, bytes] : held) blocks.deallocate(p, bytes);
+    CHECK(blocks.valid());
+}
+
+TEMPLATE_TEST_CASE("an arena ends at the cost of what was used, not of its address space", "[chunks]", best_fits, runs,
+                   buddies) {
+    const auto faults = [] {
+        rusage now{};
+        getrusage(RUSAGE_SELF, &now);
+        return now.ru_minflt;
+    };
+    std::optional<allot::chunk_arena<TestType>> blocks;
+    blocks.emplace(allot::reserve_bytes{128_GiB}, allot::page_bytes{64_KiB},
+                   allot::leak_sink{[](void*, std::string_view) noexcept {}});
+    for (const std::size_t bytes : {1_MiB, 100_KiB, std::size_t{100}}) // kept, or free in chunks
+        blocks->deallocate(blocks->allocate(bytes).address);
+    CHECK(blocks->allocate(10_MiB)); // left
+    const auto before = faults();
+    blocks.reset();
+    CHECK(faults() - before < 500); // 2,000 to look at a word of each page
 }
 
 TEST_CASE("a cache holds no more than half of a chunk", "[chunks]") {
@@ -259,6 +335,54 @@ TEST_CASE("blocks resize in place", "[chunks]") {
     CHECK(blocks.valid());
     for (void* const p : {a.address, slot.address, large.address}) blocks.deallocate(p);
     CHECK(blocks.stats().live == 0);
+    CHECK(blocks.valid());
+}
+
+TEMPLATE_TEST_CASE("blocks that grow side by side get room where they must move", "[chunks]", best_fits, runs) {
+    for (const std::size_t begin : {64_KiB, 2_MiB}) { // of a class, and of whole pages
+        allot::chunk_arena<TestType> blocks{allot::limit{256_MiB}, allot::page_bytes{64_KiB},
+                                            allot::chunk_bytes{1_MiB}};
+        allot::block all[3];
+        for (allot::block& b : all) b = blocks.allocate(begin);
+        std::size_t copied = 0, moves = 0;
+        for (std::size_t n = begin; n <= 16_MiB; n += 64_KiB)
+            for (allot::block& b : all) {
+                if (n <= b.bytes) continue;
+                allot::block now = blocks.resize(b.address, n);
+                if (!now) {
+                    REQUIRE((now = blocks.allocate(n)));
+                    copied += b.bytes;
+                    ++moves;
+                    blocks.deallocate(b.address);
+                }
+                b = now;
+            }
+        CHECK(copied <= 3 * 16_MiB);
+        CHECK(moves < 100);
+        CHECK(blocks.stats().live == 3 * 16_MiB);
+        const allot::block most = blocks.allocate(200_MiB); // their room is nobody else's loss
+        CHECK(most);
+        for (const allot::block& b : all) blocks.deallocate(b.address);
+        blocks.deallocate(most.address);
+        CHECK(blocks.valid());
+    }
+}
+
+TEMPLATE_TEST_CASE("a block is cut where that frees a quarter of it, and 1 KiB", "[chunks]", best_fits, buddies) {
+    allot::chunk_arena<TestType> blocks{allot::limit{64_MiB}, small_pages};
+    std::vector<void*> all;
+    for (int i = 0; i != 1000; ++i) all.push_back(blocks.allocate(256).address);
+    const allot::chunk_stats before = blocks.stats();
+    for (void* const p : all) CHECK(blocks.resize(p, 100).bytes == 256);
+    CHECK(blocks.stats().live == before.live);
+    CHECK(blocks.stats().metadata == before.metadata);
+    for (void* const p : all) blocks.deallocate(p, 256);
+    const allot::block large = blocks.allocate(64_KiB);
+    CHECK(blocks.resize(large.address, 60'000).bytes == large.bytes);
+    CHECK(blocks.resize(large.address, 30'000).bytes < 33'000);
+    const allot::block small = blocks.allocate(2_KiB);
+    CHECK(blocks.resize(small.address, 1_KiB).bytes == 1_KiB);
+    for (const allot::block& b : {large, small}) blocks.deallocate(b.address);
     CHECK(blocks.valid());
 }
 

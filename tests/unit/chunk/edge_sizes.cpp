@@ -13,9 +13,9 @@ using namespace allot::literals;
 
 namespace {
 
-// Beyond a page, or no power of two, an alignment is misuse, which a checked build aborts at.
+// Beyond 16 MiB, or no power of two, an alignment is misuse, which a checked build aborts at.
 std::vector<std::size_t> alignments() {
-    std::vector<std::size_t> all{1, 64, 4096, 64_KiB};
+    std::vector<std::size_t> all{1, 64, 4096, 64_KiB, 1_MiB, 16_MiB};
     if (ALLOT_CHECKED == 0)
         for (const std::size_t n : support::edge_sizes()) all.push_back(n);
     return all;
@@ -30,7 +30,7 @@ template <class Fit> void walk() {
                 INFO(bytes << " aligned to " << align);
                 const auto block = pool.try_allocate(bytes, align);
                 if (block.address == nullptr) {
-                    CHECK((bytes > 16_MiB || align > 64_KiB || !allot::is_power_of_two(align)));
+                    CHECK((bytes > 16_MiB || align > 16_MiB || !allot::is_power_of_two(align)));
                     continue;
                 }
                 CHECK(bytes <= 64_MiB);

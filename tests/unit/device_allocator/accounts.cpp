@@ -214,6 +214,7 @@ TEST_CASE("device allocator: only what an event reports as done is free for all 
 TEST_CASE("device allocator: a stream of another device in a left one's place has no event of that", "[accounts]") {
     asked_one s{{.devices = 2}};
     auto& [m, task, leaf, gpu] = s;
+    m.sim.fail(allocator_machine::call::query_stream, {.times = UINT64_MAX});
     void* const p = m.used(gpu, 2_MiB, m.a);
     void* const q = m.used(gpu, 14_MiB, m.b);
     gpu.deallocate(p, m.a);
@@ -226,4 +227,32 @@ TEST_CASE("device allocator: a stream of another device in a left one's place ha
     CHECK(m.sim.count(allocator_machine::call::query_event) == asked + 1); // the one that is recorded now
     CHECK(gpu.used() == 2_MiB);
     gpu.deallocate(p, m.b);
+}
+
+TEST_CASE("device allocator: what a stream that is done has freed serves others at once", "[accounts]") {
+    for (std::uint64_t seed = 1; seed != 65; ++seed) { // when the device does its work is drawn
+        asked_one s{{.execution = allot::device::execution::delayed, .seed = seed}};
+        s.gpu.deallocate(s.m.used(s.gpu, 16_MiB, s.m.a), s.m.a);
+        s.m.sim.run_all();
+        const bool served{s.leaf.try_charge(1)};
+        CHECK(served);
+        CHECK(s.m.waits() + s.m.events() == 0);
+        CHECK(s.m.sim.hazards() == 0);
+        if (served) s.leaf.refund(1);
+    }
+}
+
+TEST_CASE("device allocator: a capture that the account refuses takes what is done in its own allocator",
+          "[accounts]") {
+    allocator_machine m;
+    allot::account task{name{"task"}, allot::limit{2_MiB}};
+    allot::device_allocator<charged> gpu{m.api, task, name{"gpu"}, unheard};
+    void* const p = m.used(gpu, 2_MiB, m.a);
+    gpu.deallocate(p, m.a);
+    REQUIRE(m.api.begin_capture(m.b, allot::device::capture_mode::global));
+    void* const again = gpu.try_allocate(2_MiB, m.b);
+    CHECK(again == p);
+    REQUIRE(m.api.destroy_graph(m.got(m.api.end_capture(m.b)))); // no call has invalidated it
+    CHECK(m.sim.hazards() == 0);
+    gpu.deallocate(again, m.b);
 }

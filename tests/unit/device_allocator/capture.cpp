@@ -41,6 +41,7 @@ TEST_CASE("device allocator: it grows in a capture, whatever the mode") {
 
 TEST_CASE("device allocator: what is freed in a capture is held until release_captured") {
     allocator_machine m;
+    m.seem_busy();
     allocator gpu{m.api, unheard, allot::limit{2_MiB}};
     REQUIRE(m.api.begin_capture(m.a, mode::global));
     void* const p = m.used(gpu, 2_MiB, m.a);
@@ -76,6 +77,7 @@ TEST_CASE("device allocator: no event goes into somebody's capture, and no captu
 
 TEST_CASE("device allocator: the legacy stream waits for nobody while a blocking stream is captured") {
     allocator_machine m;
+    m.seem_busy();
     const auto blocking = m.make_stream(allot::device::stream_kind::blocking);
     const auto legacy = allot::device::simulated::legacy_stream();
     allocator gpu{m.api, unheard, allot::limit{2_MiB}};

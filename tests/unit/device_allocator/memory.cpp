@@ -227,6 +227,7 @@ TEST_CASE("device allocator: many runs that do not serve an aligned request hide
 TEST_CASE("device allocator: a request as large as all that is free is joined, whatever alignment that has") {
     for (const bool untold : {false, true}) {
         allocator_machine m;
+        m.seem_busy();
         allocator gpu{m.api, unheard, allot::limit{64_MiB}};
         void* const p = m.used(gpu, 32_MiB, m.a);
         gpu.deallocate(m.used(gpu, 32_MiB, m.b), m.b);

@@ -71,8 +71,108 @@ TEST_CASE("device allocator: another stream takes what is free for all before it
     CHECK(m.sim.hazards() == 0);
 }
 
+namespace {
+
+// Of its streams, make_busy() says which have work to do for ever.
+struct busy_machine : allocator_machine {
+    allot::device_allocator<partly_busy_memory> gpu;
+    stream c = make_stream();
+
+    explicit busy_machine(allot::limit most, allot::device::simulator_options options = {})
+        : allocator_machine{options}, gpu{partly_busy{sim}, unheard, most} {}
+    ~busy_machine() { make_busy({}); }
+    busy_machine(const busy_machine&) = delete;
+    busy_machine& operator=(const busy_machine&) = delete;
+    static void make_busy(std::vector<stream> all) {
+        partly_busy::busy = std::move(all);
+        partly_busy::behind.clear();
+    }
+};
+
+} // namespace
+
+TEST_CASE("device allocator: it takes from a stream that is done before it waits for a busy one") {
+    for (const bool busy_first : {false, true})
+        for (const bool recorded : {false, true}) { // an event behind what the busy stream freed
+            busy_machine m{allot::limit{4_MiB}};
+            const auto busy = busy_first ? m.a : m.b, done = busy_first ? m.b : m.a;
+            void* const p = m.used(m.gpu, 1_MiB, m.a);
+            void* const q = m.used(m.gpu, 1_MiB, m.b);
+            void* const more = m.used(m.gpu, 1_MiB, busy);
+            void* const rest = m.used(m.gpu, 1_MiB, m.c);
+            m.make_busy({busy});
+            m.gpu.deallocate(busy_first ? p : q, busy);
+            if (recorded) {
+                m.gpu.deallocate(more, busy);
+                CHECK(m.used(m.gpu, 1_MiB, m.make_stream()) != nullptr);
+            }
+            m.gpu.deallocate(busy_first ? q : p, done);
+            const auto waits = m.waits(), events = m.events();
+            CHECK(m.used(m.gpu, 1_MiB, m.c) == (busy_first ? q : p));
+            CHECK(m.waits() == waits);
+            CHECK(m.events() == events);
+            CHECK(m.sim.hazards() == 0);
+            CHECK(rest != nullptr);
+        }
+}
+
+TEST_CASE("device allocator: of a busy stream it takes first what it need not wait for") {
+    busy_machine m{allot::limit{2_MiB}};
+    void* const late = m.used(m.gpu, 512_KiB, m.a);
+    void* const live = m.used(m.gpu, 512_KiB, m.a); // so that the two are not joined
+    void* const early = m.used(m.gpu, 1_MiB, m.a);
+    m.gpu.deallocate(early, m.a);
+    CHECK(m.used(m.gpu, 512_KiB, m.b) == early); // b comes after a's first free
+    m.make_busy({m.a});
+    m.gpu.deallocate(late, m.a);
+    CHECK(m.used(m.gpu, 512_KiB, m.b) == static_cast<char*>(early) + 512_KiB);
+    CHECK(m.waits() == 0);
+    CHECK(m.sim.hazards() == 0);
+    CHECK(live != nullptr);
+}
+
+TEST_CASE("device allocator: a request asks at most 16 streams whether they are done, the next one the others") {
+    busy_machine m{allot::limit{40_MiB}};
+    std::vector<allocator_machine::stream> all;
+    std::vector<void*> blocks;
+    for (int i = 0; i != 40; ++i) {
+        all.push_back(m.make_stream());
+        blocks.push_back(m.used(m.gpu, 1_MiB, all.back()));
+    }
+    const void* const done = blocks.back();
+    m.make_busy({all.begin(), all.end() - 1});
+    for (std::size_t i = 0; i != 40; ++i) m.gpu.deallocate(blocks[i], all[i]);
+    bool found = false;
+    for (int i = 0; i != 3; ++i) {
+        const auto before = m.sim.count(allocator_machine::call::capturing);
+        found = m.used(m.gpu, 1_MiB, m.c) == done || found;
+        CHECK(m.sim.count(allocator_machine::call::capturing) - before <= 16 + 2); // and the request's, and a record's
+    }
+    CHECK(found);
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: the host waits for no busy stream where what is done is enough") {
+    busy_machine m{allot::limit{12_MiB}};
+    void* const p = m.used(m.gpu, 2_MiB, m.a);
+    void* const live = m.used(m.gpu, 4_MiB, m.b);
+    void* const q = m.used(m.gpu, 2_MiB, m.a);
+    void* const between = m.used(m.gpu, 2_MiB, m.b); // so that nothing is joined
+    void* const other = m.used(m.gpu, 2_MiB, m.b);
+    m.make_busy({m.b});
+    m.gpu.deallocate(p, m.a);
+    m.gpu.deallocate(q, m.a);
+    m.gpu.deallocate(other, m.b);
+    CHECK(m.used(m.gpu, 4_MiB, m.c) != nullptr); // in place of p and q
+    using call = allocator_machine::call;
+    CHECK(m.sim.count(call::synchronize_event) + m.sim.count(call::synchronize_device) + m.waits() == 0);
+    CHECK(m.sim.hazards() == 0);
+    CHECK((live != nullptr && between != nullptr));
+}
+
 TEST_CASE("device allocator: one event and one wait stand for all frees before them") {
     allocator_machine m;
+    m.seem_busy();
     allocator gpu{m.api, unheard, allot::limit{2_MiB}};
     std::vector<void*> all;
     for (int i = 0; i != 8; ++i) all.push_back(m.used(gpu, 256_KiB, m.a));
@@ -98,6 +198,7 @@ TEST_CASE("device allocator: one event and one wait stand for all frees before t
 TEST_CASE("device allocator: what follows a steal knows of it") {
     // b takes from a and frees; c takes it from b, and comes after a as well.
     allocator_machine m;
+    m.seem_busy();
     allocator gpu{m.api, unheard, allot::limit{2_MiB}};
     const auto c = m.make_stream();
     gpu.deallocate(m.used(gpu, 2_MiB, m.a), m.a);
@@ -110,6 +211,7 @@ TEST_CASE("device allocator: what follows a steal knows of it") {
 
 TEST_CASE("device allocator: all that is free is joined for one stream when that is what fits") {
     allocator_machine m;
+    m.seem_busy();
     allocator gpu{m.api, unheard, allot::limit{2_MiB}};
     void* const p = m.used(gpu, 1_MiB, m.a);
     void* const q = m.used(gpu, 1_MiB, m.b);
@@ -144,6 +246,7 @@ TEST_CASE("device allocator: a stream that left can be waited for, and its place
 
 TEST_CASE("device allocator: a stream in another's place does not inherit what that had waited for") {
     allocator_machine m;
+    m.seem_busy();
     allocator gpu{m.api, unheard, allot::limit{2_MiB}};
     void* const p = m.used(gpu, 2_MiB, m.b);
     gpu.deallocate(p, m.b);
@@ -182,6 +285,23 @@ TEST_CASE("device allocator: a block may be freed on another stream than it was 
     gpu.deallocate(p, m.b);
     CHECK(m.used(gpu, 2_MiB, m.a) == p);
     CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: a free on another stream that does not come after the block is found by the simulator") {
+    for (const bool is_used : {false, true}) { // the allocation alone counts as a use: its stream may have waited
+        allocator_machine m;
+        m.seem_busy();
+        allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+        const auto c = m.make_stream();
+        gpu.deallocate(m.used(gpu, 2_MiB, c), c);
+        void* const p = gpu.try_allocate(2_MiB, m.a); // after a wait for c
+        REQUIRE(p != nullptr);
+        if (is_used) m.writes(m.a, p, 2_MiB);
+        const bool ordered = m.sim.hazards() == 0;
+        CHECK(ordered);
+        gpu.deallocate(p, m.b);
+        CHECK(m.only(allot::device::hazard_kind::not_ordered));
+    }
 }
 
 TEST_CASE("device allocator: per-thread streams are one each, and the legacy stream is its own") {
@@ -257,6 +377,7 @@ TEST_CASE("device allocator: on no stream nothing is allocated, and what is free
 
 TEST_CASE("device allocator: what is left of a joined run is waited for anew") {
     allocator_machine m;
+    m.seem_busy();
     allocator gpu{m.api, unheard, allot::limit{2_MiB}};
     const auto c = m.make_stream(), u = m.make_stream();
     (void)m.used(gpu, 512_KiB, m.a);
@@ -274,6 +395,7 @@ TEST_CASE("device allocator: what is left of a joined run is waited for anew") {
 
 TEST_CASE("device allocator: a span begins where the asking stream can come after, and not beside it") {
     allocator_machine m;
+    m.seem_busy();
     allocator gpu{m.api, unheard, allot::limit{6_MiB}};
     const auto c = m.make_stream();
     const auto mine = allot::device::simulated::per_thread_stream();

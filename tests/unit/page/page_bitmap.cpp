@@ -1,9 +1,11 @@
 #include <support/catch.hpp>
 
 #include <allot/page/page_bitmap.hpp>
+#include <allot/sys/map.hpp>
 
 #include <algorithm>
 #include <random>
+#include <sys/resource.h>
 #include <vector>
 
 namespace {
@@ -110,6 +112,7 @@ TEST_CASE("the page bitmap finds what a search of every page finds", "[page]") {
     unsigned seed = 1;
     for (const std::size_t pages : {1u, 2u, 63u, 64u, 65u, 127u, 128u, 300u, 4096u, 5000u})
         for (int i = 0; i < 4; ++i) play(pages, seed++, 3000);
+    play(150'001, seed, 60); // parts of three words
 }
 
 TEST_CASE("giving back a page that is free is seen", "[page]") {
@@ -120,4 +123,36 @@ TEST_CASE("giving back a page that is free is seen", "[page]") {
     bitmap.take(page, 1);
     CHECK(bitmap.give(page, 1));
     CHECK_FALSE(bitmap.give(page, 1));
+}
+
+TEST_CASE("a walk over a bitmap costs by what was used", "[page]") {
+    constexpr std::size_t pages = std::size_t{1} << 31, bytes = page_bitmap::bytes_for(pages); // 256 MiB
+    const std::size_t os_page = allot::sys::os_page_bytes();
+    std::byte* const memory = allot::sys::reserve(bytes, os_page);
+    REQUIRE(memory != nullptr);
+    REQUIRE(allot::sys::commit(memory, bytes));
+    const auto faults = [] {
+        rusage now{};
+        getrusage(RUSAGE_SELF, &now);
+        return now.ru_minflt;
+    };
+    page_bitmap bitmap;
+    bitmap.start(memory, pages);
+    bitmap.take(100, 3);
+    bitmap.take(pages / 2, 70);
+    bitmap.take(pages - 5, 5);
+    const auto before = faults();
+    const page_bitmap::free_run largest = bitmap.largest_free_run();
+    CHECK(largest.first == pages / 2 + 70);
+    CHECK(largest.pages == pages / 2 - 75);
+    CHECK(faults() - before < 2000); // 65,536 for all of it
+    std::size_t seen = 0, others = 0;
+    bitmap.visit_used(2, [&](std::size_t w) {
+        const bool has_one = w == pages / 128 || w == pages / 128 + 1 || w == pages / 64 - 1;
+        ++(has_one ? seen : others);
+        return true;
+    });
+    CHECK(seen == 3);
+    CHECK(others < pages / 64 / 32);
+    allot::sys::unmap(memory, bytes);
 }

@@ -1,7 +1,13 @@
 // What rows cost in memory: out of band, resident, and against a limit.
 #include <support/catch.hpp>
+#include <support/in_use.hpp>
 #include <support/row_sets.hpp>
 
+#include <allot/use/containers.hpp>
+
+#include <algorithm>
+#include <random>
+#include <thread>
 #include <vector>
 
 using namespace allot::literals;
@@ -48,6 +54,40 @@ TEST_CASE("charged, committed and resident are three figures", "[memory]") {
     CHECK(rows.arena().trim() == full.charged);
     CHECK(rows.stats().committed == 0);
     CHECK(rows.stats().charged == 0);
+}
+
+TEMPLATE_TEST_CASE("slots in caches keep few pages of a size without rows, from the next page request on", "[memory]",
+                   sets::plain, sets::per_thread, sets::delayed, allot::use::containers) {
+    allot::row_manager<TestType> rows{allot::limit{1_GiB}, allot::page_bytes{64_KiB}};
+    std::mt19937 random{1};
+    for (const std::size_t bytes : {48u, 208u, 1024u}) {
+        std::vector<void*> all;
+        for (std::size_t i = 0; i != 8_MiB / bytes; ++i) all.push_back(rows.allocate(bytes));
+        std::shuffle(all.begin(), all.end(), random);
+        std::vector<void*> few{all.back()};
+        all.pop_back();
+        for (void* const row : all) rows.release(row, bytes);
+        void* const huge = rows.allocate(300'000);
+        INFO(bytes);
+        CHECK(support::in_use(rows) <= 5 * 64_KiB + 9 * 64_KiB); // the huge row, and what keeps fewer than 8
+        rows.release(huge);
+        rows.release(few.back());
+    }
+    CHECK(rows.live_rows() == 0);
+    CHECK(rows.valid());
+}
+
+TEST_CASE("slots in caches of other threads keep few pages of a size without rows", "[memory]") {
+    allot::row_manager<sets::per_thread> rows{allot::limit{1_GiB}, allot::page_bytes{64_KiB}};
+    std::vector<void*> all;
+    for (std::size_t i = 0; i != 8_MiB / 48; ++i) all.push_back(rows.allocate(48));
+    std::shuffle(all.begin(), all.end(), std::mt19937{1});
+    std::thread{[&] {
+        for (int i = 0; i != 64; ++i) rows.release(rows.allocate(48), 48); // it has caches
+        for (void* const row : all) rows.release(row, 48);
+        std::thread{[&] { rows.release(rows.allocate(300'000)); }}.join();
+        CHECK(support::in_use(rows) <= 9 * 64_KiB);
+    }}.join();
 }
 
 TEST_CASE("a row can be as large as the limit lets it", "[memory]") {

@@ -2,11 +2,14 @@
 #include <support/catch.hpp>
 
 #include <allot/row_manager.hpp>
+#include <allot/use/containers.hpp>
 #include <allot/use/roxie.hpp>
 #include <allot/use/thor.hpp>
 
 #include <cstddef>
 #include <random>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -17,14 +20,14 @@ namespace {
 struct fallbacks : allot::policies<> {};
 struct packed : allot::policies<allot::size::packed> {};
 
-// Bytes asked for over the limit, at the first refusal of rows of 8 to 4096 bytes.
-template <class Set> double payload(std::size_t limit) {
+// Bytes asked for over the limit, at the first refusal of rows of 8 to `most` bytes.
+template <class Set> double payload(std::size_t limit, unsigned most = 4096) {
     allot::row_manager<Set> rows{allot::limit{limit}};
     std::mt19937 random{1};
     std::size_t asked = 0;
     std::vector<void*> held;
     for (;;) {
-        const std::size_t n = 8 + random() % 4089;
+        const std::size_t n = 8 + random() % (most - 7);
         void* const row = rows.try_allocate(n);
         if (row == nullptr) break;
         held.push_back(row);
@@ -48,9 +51,35 @@ TEMPLATE_TEST_CASE("rows of any size use four fifths of 8 MiB, and nine tenths o
     CHECK(payload<TestType>(64_MiB) >= 0.90 - canaries);
 }
 
+TEMPLATE_TEST_CASE("rows of any size use half of 256 KiB to 1 MiB", "[row]", fallbacks, packed,
+                   allot::use::containers) {
+    for (const std::size_t limit : {256_KiB, 512_KiB, 1_MiB})
+        for (const unsigned most : {64u, 1000u, 4096u}) {
+            INFO(limit << " bytes, rows of at most " << most);
+            CHECK(payload<TestType>(limit, most) >= (ALLOT_CHECKED != 0 ? 0.48 : 0.50));
+        }
+}
+
+TEST_CASE("a report under a limit of few pages says how many sizes fit", "[row]") {
+    char text[2048];
+    const auto says = [&](const char* what, const auto& rows) {
+        allot::text_writer out{text};
+        rows.report(out);
+        CHECK_THAT(std::string{out.view()}, ContainsSubstring(what));
+    };
+    says("no row fits: a page has 16 KiB", allot::row_manager<fallbacks>{allot::limit{10'000}});
+    says("rows of at most 1 size class fit: each takes", allot::row_manager<fallbacks>{allot::limit{16_KiB}});
+    says("rows of at most 8 size classes fit at once: each takes pages of 16 KiB",
+         allot::row_manager<fallbacks>{allot::limit{128_KiB}});
+    allot::row_manager<fallbacks> enough{allot::limit{256_KiB}};
+    allot::text_writer out{text};
+    enough.report(out);
+    CHECK(out.view().find("at most") == std::string_view::npos);
+}
+
 TEST_CASE("a set that names no size has the list fine; roxie is a name", "[row]") {
     STATIC_REQUIRE(std::is_same_v<allot::size::bucketed<>, allot::size::bucketed<allot::size::list::fine>>);
-    allot::row_manager<fallbacks> rows{allot::limit{1_MiB}};
+    allot::row_manager<fallbacks> rows{allot::limit{2_MiB}};
     allot::row_manager<allot::use::roxie> by_roxie{allot::limit{1_MiB}};
     for (std::size_t n = 64; n <= 1000; n += 8) {
         void* const row = rows.allocate(n);

@@ -1,5 +1,6 @@
 // Resize: a row gets another capacity, in place or at another address; how it is published, and refused.
 #include <support/catch.hpp>
+#include <support/damage.hpp>
 #include <support/edge_sizes.hpp>
 #include <support/filled.hpp>
 #include <support/in_use.hpp>
@@ -9,6 +10,7 @@
 #include <allot/ledger/tree.hpp>
 #include <allot/reclaim/chain.hpp>
 #include <allot/row_manager.hpp>
+#include <allot/use/containers.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -82,6 +84,71 @@ TEST_CASE("a row of a size class stays while it can, and never shrinks", "[row][
     rows.release(moved);
 }
 
+TEMPLATE_TEST_CASE("a small row that moves goes from cache to cache of its thread", "[row][resize]", sets::per_thread,
+                   allot::use::containers) {
+    allot::row_manager<TestType> rows{allot::limit{8_MiB}};
+    for (int i = 0; i != 64; ++i) rows.release(rows.allocate(24)), rows.release(rows.allocate(76));
+    void* const small = rows.allocate(24);
+    void* const next = rows.allocate(76);
+    rows.release(next);
+    CHECK(rows.resize(small, 24, 76) == next);
+    CHECK(rows.allocate(24) == small);
+    rows.release(small);
+    rows.release(next);
+}
+
+TEST_CASE("a larger row in the caches does not change what a resize refuses, moves and reports", "[row][resize]") {
+    static int ended, moved;
+    ended = moved = 0;
+    constexpr auto end = [](void*) noexcept { ++ended; };
+    static constexpr allot::row_type pinned{.name = "pinned", .relocate = &allot::relocate_never},
+        owned{.name = "owned", .destroy = end},
+        bytes{.name = "bytes", .destroy = end, .relocate = &allot::relocate_bytes},
+        object{.name = "object", .destroy = end, .relocate = [](void* to, void* from) noexcept {
+                   std::memcpy(to, from, 24);
+                   ++moved;
+               }};
+    damage_log seen;
+    allot::row_manager<canaries> rows{allot::limit{8_MiB}, seen.sink()};
+    for (const allot::row_type* type : {&allot::untyped, &pinned, &owned, &bytes, &object})
+        for (int i = 0; i != 64; ++i) rows.release(rows.allocate(24, *type)), rows.release(rows.allocate(76, *type));
+    const auto refused = [&](void* row) {
+        allot::charge_status why;
+        return rows.try_resize(row, 24, 76, &why) == nullptr && why.outcome == charge_outcome::misused;
+    };
+    void* const shared = rows.allocate(24);
+    rows.link(shared);
+    CHECK(refused(shared));
+    rows.release(shared);
+    rows.release(shared);
+    for (const allot::row_type* type : {&pinned, &owned}) {
+        void* const row = rows.allocate(24, *type);
+        CHECK(refused(row));
+        rows.finalize(row);
+        CHECK(refused(row));
+        rows.release(row);
+    }
+    CHECK(ended == 1);
+    for (const allot::row_type* type : {&bytes, &object}) {
+        void* row = rows.allocate(24, *type);
+        fill_row(row, 0, 24);
+        rows.finalize(row);
+        row = rows.resize(row, 24, 76);
+        CHECK(is_filled(row, 24));
+        CHECK(moved == (type == &object));
+        rows.release(row);
+        CHECK(ended == (type == &object ? 3 : 2)); // at its release
+    }
+    void* const damaged = rows.allocate(24);
+    static_cast<char*>(damaged)[rows.capacity(damaged)] ^= 1;
+    void* const larger = rows.resize(damaged, 24, 76);
+    CHECK(seen.one(allot::misuse::overrun, damaged));
+    rows.release(larger);
+    CHECK(seen.none());
+    CHECK(rows.live_rows() == 0);
+    CHECK(rows.valid());
+}
+
 TEST_CASE("the capacity of a request is known before it", "[row][resize]") {
     std::deque<allot::row_type> types; // outlive the manager
     for (const std::size_t align : {0u, 4u, 8u, 16u, 32u, 64u, 4096u})
@@ -99,9 +166,12 @@ TEST_CASE("the capacity of a request is known before it", "[row][resize]") {
             }
         CHECK(rows.capacity_for(SIZE_MAX) == 0);
         CHECK(rows.capacity_for(PTRDIFF_MAX) == 0); // it would be more than that
-        constexpr std::size_t almost = PTRDIFF_MAX - 1_MiB;
-        CHECK(rows.capacity_for(almost) >= almost);
-        CHECK(rows.capacity_for(almost) <= std::size_t{PTRDIFF_MAX});
+        const std::size_t all = rows.arena().page_count() * rows.arena().page_bytes();
+        for (const std::size_t bytes : {all, all + 1, std::size_t{1} << 62, PTRDIFF_MAX - 1_MiB})
+            CHECK(rows.capacity_for(bytes) == 0); // no address space for a row of it
+        const std::size_t most = rows.capacity_for(all - 1_KiB);
+        CHECK(most < all);
+        CHECK(rows.capacity_for(most) == most);
         CHECK(rows.capacity_for(8, {.name = "odd", .align = 3}) == 0);
     };
     SECTION("plain") {
@@ -265,6 +335,35 @@ TEST_CASE("a resize that a limit refuses asks reclaimers, of at most the cost of
     CHECK(is_filled(row, 60'000));
     rows.account().remove(held);
     for (void* const r : {above, row, below}) rows.release(r);
+}
+
+TEST_CASE("the reason names the type of a row that would have to move, else what is short", "[row][resize]") {
+    static constexpr allot::row_type fixed{.name = "fixed", .relocate = &allot::relocate_never};
+    allot::row_manager<allot::policies<>> rows{allot::limit{32_MiB}, allot::reserve_bytes{24_MiB}};
+    void* const above = rows.allocate(1_MiB);
+    void* const row = rows.allocate(1_MiB, fixed); // below it
+    const auto refusal = [&](std::size_t bytes) {
+        allot::charge_status why;
+        CHECK(rows.try_resize(row, 1_MiB, bytes, &why) == nullptr);
+        return why;
+    };
+    CHECK(refusal(2_MiB).outcome == charge_outcome::misused);
+    CHECK(std::string_view{refusal(2_MiB).name} == "it would have to move, and cannot");
+    CHECK(refusal(23_MiB).outcome == charge_outcome::misused);
+    CHECK(refusal(25_MiB).outcome == charge_outcome::no_address_space); // nor would another row of that size
+    try {
+        rows.resize(row, 1_MiB, 2_MiB);
+        FAIL("not refused");
+    } catch (const allot::out_of_memory& e) {
+        CHECK(e.why().outcome == charge_outcome::misused);
+    }
+    rows.release(above);
+    rows.trim();
+    rows.set_limit(3_MiB / 2);
+    CHECK(refusal(2_MiB).outcome == charge_outcome::over_limit);
+    rows.set_limit(32_MiB);
+    CHECK(rows.try_resize(row, 1_MiB, 2_MiB) == row);
+    rows.release(row);
 }
 
 TEST_CASE("rows with several links are not resized", "[row][resize]") {

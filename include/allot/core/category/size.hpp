@@ -53,7 +53,7 @@ template <class List> struct bucketed {
     static constexpr std::string_view about = "up to the next size of a list: fine, roxie, thor or your own";
     static constexpr std::string_view cost =
         "unused: up to half of a slot (roxie); at most 1/8 of the request, from 64 "
-        "bytes to a 15th of the page (fine)";
+        "bytes to a 15th of the page (fine; up to half under a limit of 1 MiB or less)";
 };
 
 /// Multiples of 4 bytes in a heap of one size; its rows are aligned to 4.

@@ -83,10 +83,10 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         return row;
     }
 
-    // Bytes that a row for such a request may use, its type's checksum included; 0: too large.
+    // Bytes that a row for such a request may use, its type's checksum included; 0: the arena has not as many pages.
     std::size_t capacity_for(std::size_t bytes, std::size_t align) const noexcept {
         const std::size_t offset = layout::offset_for(align), pages = pages_for(bytes, offset);
-        return pages == 0 ? 0 : usable_bytes(pages, offset);
+        return pages == 0 || pages > provider_.arena().page_count() ? 0 : usable_bytes(pages, offset);
     }
     // ---- resize: grow or shrink, then adopt, then drop_old; or give_up instead of the last two ------------------
 
@@ -328,6 +328,8 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
                          : type_of(h)->can_move()        ? row_moves::yes
                                                          : row_moves::pinned,
                 .constructed = counts && (word(h, row).load() & link_word::constructed) != 0,
+                .may_be_damaged = true,
+                .capacity = capacity(p, row),
                 .type = Counts ? type_of(h) : nullptr,
                 .align = layout::align_of(h.row_offset)};
     }

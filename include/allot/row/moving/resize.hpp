@@ -19,6 +19,8 @@
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
+#include <allot/core/row_type.hpp>
+#include <allot/heap/page_header.hpp>
 #include <allot/page/page_arena.hpp>
 #include <allot/row/row.hpp>
 #include <allot/row/row_ops.hpp>
@@ -27,6 +29,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -47,6 +50,40 @@ template <class Core> std::size_t capacity_for(const Core& core, std::size_t byt
     return has == 0 || has - check > static_cast<std::size_t>(PTRDIFF_MAX) ? 0 : has - check;
 }
 
+// Publishes nothing: no other thread uses the row.
+struct at_once {};
+
+// A row of a size class, with one link, without a seal, and that moves as bytes: a larger one comes from the caches.
+// Its release reports damage. Null: row_resizer finds out why not.
+template <class Core> void* resize_plain(Core& core, void* row, std::size_t keep, std::size_t bytes) noexcept {
+    using rows = typename Core::rows;
+    using guard = typename rows::guard;
+    if constexpr (guard::wipes || guard::waits != 0) return nullptr;
+    const arena_bounds& in = core.arena().view();
+    const std::size_t at = in.offset(row);
+    if (at >= in.bytes) return nullptr;
+    const std::uintptr_t tag = in.tag_at(at);
+    const auto index = static_cast<std::uint32_t>(heap_tag::index(tag));
+    const auto* const heap = index < core.buckets().count() ? core.buckets().find(index) : nullptr;
+    if (heap == nullptr || heap->tag() != tag) return nullptr;
+    auto* const from = static_cast<std::byte*>(row);
+    auto& page = rows::page_at(in, from);
+    if (!rows::is_start(page, from)) return nullptr;
+    const row_type* type = heap->config().align == 16 ? &untyped_of_16 : &untyped;
+    if constexpr (Core::policies::counts) {
+        if (const auto word = rows::counting::word(page, from); word.load() != word.sole_link) return nullptr;
+        type = rows::type_of(page, from);
+        if (!type->can_move() || !type->moves_as_bytes() || type->check_bytes() != 0) return nullptr;
+    }
+    const std::size_t had = rows::usable_bytes(page.cut);
+    if (bytes <= had) return row;
+    void* const larger = core.pop(bytes, *type);
+    if (larger == nullptr) return nullptr;
+    std::memcpy(larger, row, min(keep, had));
+    core.release(row, had);
+    return larger;
+}
+
 // One attempt at a resize. `keep`: bytes of the row that are kept; `bytes`: its new capacity at least.
 template <class Core> class row_resizer {
   public:
@@ -59,7 +96,6 @@ template <class Core> class row_resizer {
     // it was.
     template <class Publish> void* run(Publish publish) {
         if (!look_up()) return nullptr;
-        had_ = page_->ops->capacity(*page_, row_);
         const bool is_huge = page_->tag == 0;
         if (bytes_ <= had_ && (!is_huge || core_.huge().keeps_pages(*page_, bytes_ + check_bytes()))) return row_;
         if (is_shared_) return refuse("a row with several links is not resized");
@@ -67,6 +103,8 @@ template <class Core> class row_resizer {
     }
 
   private:
+    using rows = typename Core::rows;
+
     // Ends a resize, also where publish() throws.
     template <class End> struct at_end {
         End end;
@@ -84,7 +122,7 @@ template <class Core> class row_resizer {
     bool look_up() noexcept {
         if (row_ == nullptr || !core_.arena().contains(row_)) return is_misuse(misuse::foreign_pointer);
         page_ = page_of_row(core_.arena(), row_, []() noexcept -> page_header* { return nullptr; });
-        const row_state s = page_ != nullptr ? page_->ops->state(*page_, row_, core_.context().manager) : row_state{};
+        const row_state s = page_ != nullptr ? state() : row_state{};
         if (s.is_of_other) return is_misuse(misuse::foreign_pointer);
         if (s.moves == row_moves::not_live) {
             if (page_ != nullptr) static_cast<void>(page_->ops->capacity(*page_, row_)); // reports, with heap and type
@@ -94,9 +132,15 @@ template <class Core> class row_resizer {
         is_shared_ = s.moves == row_moves::shared;
         may_move_ = s.moves == row_moves::yes;
         constructed_ = s.constructed;
+        may_be_damaged_ = s.may_be_damaged;
+        had_ = s.capacity;
         if (s.type != nullptr) type_ = s.type;
         else if constexpr (!Core::policies::counts) bytes_of_row_.align = s.align > 8 ? s.align : 0;
         return true;
+    }
+    ALLOT_ALWAYS_INLINE row_state state() const noexcept {
+        const void* const manager = core_.context().manager;
+        return page_->ops == &rows::ops ? rows::state(*page_, row_, manager) : page_->ops->state(*page_, row_, manager);
     }
     template <class Publish> void* resize_huge(Publish& publish) {
         auto& huge = core_.huge();
@@ -108,18 +152,25 @@ template <class Core> class row_resizer {
     }
     template <class Publish> void* replace(Publish& publish) {
         if (!may_move_) return refuse("a row of this type does not move");
-        void* const larger = core_.find(asked_, *type_);
+        void* larger = core_.pop(bytes_, *type_);
+        if (larger == nullptr) larger = core_.find(asked_, *type_);
         if (larger == nullptr) return nullptr;
         return publish_move(
             publish, [&]() noexcept { return move_to(larger), larger; },
-            [&](bool moved) { moved ? page_->ops->leave(*page_, row_) : core_.release(larger); });
+            [&](bool moved) {
+                if (moved) page_->ops->leave(*page_, row_);
+                core_.release(moved ? row_ : larger);
+            });
     }
     // Lets publish() call move(), once; it returns the row's new address. Then calls end(whether the row has moved).
     template <class Publish, class Move, class End> void* publish_move(Publish& publish, Move move, End end) {
         // Damage would vanish with the old row. Reported before the callback is called, which may hold locks.
-        static_cast<void>(page_->ops->check(*page_, row_));
+        if (may_be_damaged_) static_cast<void>(page_->ops->check(*page_, row_));
         void* moved = nullptr;
-        {
+        if constexpr (std::is_same_v<Publish, at_once>) {
+            moved = move();
+            end(true);
+        } else {
             const auto at_its_end = [&] { end(moved != nullptr); };
             const at_end<decltype(at_its_end)> finally{at_its_end};
             publish([&]() noexcept -> resized_row {
@@ -144,7 +195,7 @@ template <class Core> class row_resizer {
     row_type bytes_of_row_; // where rows have no type: their alignment stays
     const row_type* type_ = Core::policies::counts ? &untyped : &bytes_of_row_;
     std::size_t had_ = 0; // bytes that the row may use
-    bool is_shared_ = false, may_move_ = false, constructed_ = false;
+    bool is_shared_ = false, may_move_ = false, constructed_ = false, may_be_damaged_ = false;
 };
 
 } // namespace detail
