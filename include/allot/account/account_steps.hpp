@@ -130,7 +130,7 @@ class account_steps {
     struct pass {
         std::size_t used_before = 0;
         bool freed = false;
-        unsigned in_vain = 0; // passes after which others had taken what was freed
+        unsigned in_vain = 0; // passes after which others had taken what was freed, or that missed what became idle
     };
     struct idle_walk {
         explicit idle_walk(const account_node& at) noexcept

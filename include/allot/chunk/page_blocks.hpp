@@ -85,8 +85,8 @@ template <class Pages> class page_blocks {
         if (run.grows()) pages_.settled();
         return true;
     }
-    // A block of so many pages is to replace one that cannot grow in place. So the next request for as many pages gets
-    // a run with room behind it: the block grows in place from there on, also where neighbours grow.
+    // Call it where a block cannot grow in place to this number of pages, and a new block replaces it. The next request
+    // for that number of pages gets a run with room behind it, so that the new block can grow beside others that do.
     void note_growth(std::size_t pages) noexcept { grows_.store(pages, std::memory_order_relaxed); }
     // More pages than any address space has: the limit refuses them, if there is one, else the arena.
     ALLOT_COLD std::byte* refuse(std::size_t pages, memory_request& asked) noexcept {

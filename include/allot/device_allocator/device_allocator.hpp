@@ -157,8 +157,8 @@ template <class Set> class device_allocator {
         return p;
     }
     /// Frees a block at this point of the stream, which need not be the one that it was allocated for.
-    /// Requires: its allocation and all use of it are ordered before this point, as for cudaFreeAsync. Null is ignored. Anything but a live block is
-    /// reported as misuse in checked builds, and ignored in others.
+    /// Requires: its allocation and all use of it are ordered before this point, as for cudaFreeAsync. Null is ignored.
+    /// Anything but a live block is reported as misuse in checked builds, and ignored in others.
     /// Effects: this stream may reuse the memory at once; under order::host every stream may. Memory that is freed in a
     /// capture is held until release_captured().
     void deallocate(void* p, stream_type stream) noexcept {

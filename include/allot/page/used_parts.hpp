@@ -18,7 +18,7 @@ namespace detail {
 
 template <std::size_t Parts> class used_parts {
   public:
-    // For an array of so many items.
+    // `items`: how many the array has.
     void start(std::size_t items) noexcept {
         items_ = items;
         while (items >> shift_ >= Parts) ++shift_;

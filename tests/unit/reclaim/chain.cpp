@@ -12,6 +12,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
+#include <utility>
 #include <vector>
 
 using namespace allot::literals;
@@ -278,4 +280,33 @@ TEST_CASE("a full arena asks the reclaimers of the tree that requests", "[reclai
     CHECK_FALSE(buffers.try_allocate(other, 300'000)); // it has nothing to give
     CHECK(cache.size() > 1000);
     for (void* const each : cache) cached.release(each);
+}
+
+TEST_CASE("a request asks again for memory that became idle behind its pass", "[reclaim][idle]") {
+    account query{name{"query"}, limit{100}};
+    std::size_t used = 60, idle = 0; // of one object, which is asked first
+    REQUIRE(query.try_charge(60));
+    const auto give = [&](const allot::shortage&) {
+        const std::size_t some = std::exchange(idle, 0);
+        if (some != 0) query.refund(some);
+        return some != 0;
+    };
+    const auto releases = [&](const allot::shortage&) { // meanwhile, on another thread
+        idle += std::exchange(used, 0);
+        query.notify_unused();
+        return false;
+    };
+    for (const bool turned : {false, true}) { // whichever of the two is asked first
+        used = 60, idle = 0;
+        std::optional<called> one, other;
+        one.emplace(query, turned ? std::function<bool(const allot::shortage&)>{releases} : give,
+                    allot::reclaimer::idle);
+        other.emplace(query, turned ? std::function<bool(const allot::shortage&)>{give} : releases,
+                      allot::reclaimer::idle);
+        CHECK(query.try_charge(100));
+        CHECK(idle == 0);
+        query.refund(query.used());
+        REQUIRE(query.try_charge(60));
+    }
+    query.refund(60);
 }
