@@ -115,10 +115,12 @@ inline plan make_plan(std::uint64_t seed, bool plain = false) {
         p.kills = static_cast<unsigned>(d.between(1, 3)), p.killed_in = static_cast<std::uint8_t>(d.between(1, 8));
     p.all_finish = !misbehave && p.kills == 0 && p.longest_wait_ms == 0;
     if (!plain && d.one_in(4)) {
-        p.rules = {d.one_in(2) ? oom::splits::highest : oom::splits::lowest,
-                   d.one_in(2) ? oom::wakes::at_task_end : oom::wakes::at_scope_end,
-                   d.one_in(2) ? oom::blocks::any : oom::blocks::all, !d.one_in(3),
-                   d.one_in(2) ? 500U : static_cast<std::uint32_t>(d.between(1, 20))};
+        p.rules = {.first_to_split = d.one_in(2) ? oom::splits::highest : oom::splits::lowest,
+                   .rolled_back_wakes = d.one_in(2) ? oom::wakes::at_task_end : oom::wakes::at_scope_end,
+                   .task_is_blocked = d.one_in(2) ? oom::blocks::any : oom::blocks::all,
+                   .tries_alone = !d.one_in(3),
+                   .all_are_woken = d.one_in(4),
+                   .most_attempts = d.one_in(2) ? 500U : static_cast<std::uint32_t>(d.between(1, 20))};
         p.all_finish = p.all_finish && p.rules.tries_alone && p.rules.most_attempts == 500;
         if (!p.rules.tries_alone) // else there are few
             p.killed_in = static_cast<std::uint8_t>(oom::thread_state::split_throw);

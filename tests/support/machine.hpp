@@ -46,9 +46,10 @@ struct tasks_of {
         CHECK(all.valid());
         return std::exchange(decisions, {});
     }
-    std::string fails(thread_id t, std::size_t bytes = 1, memory_kind kind = memory_kind::host) {
+    std::string fails(thread_id t, std::size_t bytes = 1, memory_kind kind = memory_kind::host,
+                      std::int64_t share = 0) {
         CHECK(all.announce(t, kind, bytes, sink()));
-        CHECK(all.step(t, event::failed, sink()));
+        CHECK(all.fail(t, 0, sink(), 0, 0, share));
         return decided();
     }
     std::string step(thread_id t, event e) {

@@ -27,7 +27,8 @@ enum class event : std::uint8_t {
     started, // it works for a task from now on; detail: thread_kind; number: 1 + the thread whose scope it joins, or 0
     announced, // its request was refused, and will be made again; detail: memory_kind
     granted,   // the request was, at last
-    failed,    // refused again; detail: bits, see below; bytes: that no task holds there; free
+    failed,    // refused again; detail: bits, see below; bytes: that no task holds there; free; number: share that its
+               // task had and requested of what tasks may have there, 0: not known
     given_up,  // the request ends without memory: by its deadline, a cancellation, or since it can never fit
     thrown,    // the error has been thrown, or its refusal reported
     ready,     // it has freed what it can
@@ -71,7 +72,8 @@ enum class event : std::uint8_t {
 };
 inline constexpr std::uint8_t failed_by_own_limit = 1; // a limit of its task alone refuses
 inline constexpr std::uint8_t failed_held_back = 2;    // it fits, but goes behind one that is due
-inline constexpr std::size_t events = 18;              // that change a thread's state
+inline constexpr std::int64_t whole_share = 1 << 20;
+inline constexpr std::size_t events = 18; // that change a thread's state
 inline constexpr std::size_t all_events = 39;
 
 constexpr std::string_view text_of(event e) noexcept {

@@ -14,8 +14,8 @@
 // long as a token announces them, else until the thread of that request says that it has waited long. So is each one
 // that would be due if waits that may be over were not, once for each such wait.
 // A request that a limit of its task alone refuses is decided among the threads of that task.
-// Cost: step() is O(threads) where some sleep and it decides, else O(1); only add_task(), add_thread(), work_on() and hold() take
-// memory. Threads: as any value.
+// Cost: step() is O(threads) where some sleep and it decides, else O(1); only add_task(), add_thread(), work_on() and
+// hold() take memory. Threads: as any value.
 // Source: Spark-RAPIDS' SparkResourceAdaptor, 2022, whose states and rules these are; whole attempts alone before each
 // split, decisions within a task, budgets of attempts without progress, victims in retry scopes alone, and wakes at a
 // scope's end are new.
@@ -64,7 +64,7 @@ class machine : public situation {
             return start(static_cast<thread_kind>(c.detail), c.on, sink,
                          c.number != 0 ? static_cast<thread_id>(c.number - 1) : no_id);
         case event::announced: return announce(c.thread, kind, c.bytes, sink);
-        case event::failed: return fail(c.thread, c.detail, sink, c.bytes, c.free);
+        case event::failed: return fail(c.thread, c.detail, sink, c.bytes, c.free, c.number);
         case event::ended: return end_thread(c.thread, sink), 1;
         case event::removed:
             if (c.thread == no_id) return remove_task(c.on, sink), 1;
@@ -115,8 +115,7 @@ class machine : public situation {
     task_id add_task(priority place) {
         const task_id id = free_id(tasks_);
         task& t = tasks_[id];
-        t.used = true, t.removed = false;
-        t.place = place, t.epoch = 1;
+        t.used = true, t.removed = false, t.place = place, t.epoch = 1, t.share = 0;
         return id;
     }
     /// The task has no threads. Its memory has been returned: this is progress for all others.
@@ -276,15 +275,17 @@ class machine : public situation {
     }
     /// The request was refused again. `why`: failed_by_own_limit: by a limit of the thread's task alone, so no other
     /// task's end helps it; failed_held_back: it fits, but goes behind another. `unknown`: bytes that no task holds
-    /// where it was refused; `free`: those that are free there.
+    /// where it was refused; `free`: those that are free there; `share`: as event::failed.
     template <class Sink>
-    bool fail(thread_id id, std::uint8_t why, Sink sink, std::size_t unknown = 0, std::size_t free = 0) {
+    bool fail(thread_id id, std::uint8_t why, Sink sink, std::size_t unknown = 0, std::size_t free = 0,
+              std::int64_t share = 0) {
         thread& t = threads_[id];
         if (is_legal(t.state, event::failed)) {
             note(t.own, (why & failed_by_own_limit) != 0, owns_);
             t.held_back = (why & failed_held_back) != 0;
             t.unknown = unknown;
             t.free = free;
+            if (t.task != no_id) tasks_[t.task].share = std::max(tasks_[t.task].share, share);
             std::size_t& stays = outside_[static_cast<std::size_t>(t.memory)].stays;
             if (!t.own && !t.held_back) stays = std::min(stays, unknown);
         }
@@ -324,7 +325,7 @@ class machine : public situation {
         if (t.state == thread_state::unknown) return decide(sink); // it was removed, and has freed what it had
         if (!done) return;
         note_part_done();
-        if (t.task != no_id) ++tasks_[t.task].epoch;
+        if (t.task != no_id) ++tasks_[t.task].epoch, tasks_[t.task].share /= 2; // what comes may need less
         if (keeps == 0) note_idle(sink);
         if (rules_.rolled_back_wakes == wakes::at_scope_end)
             wake_first_that_fits(free, [](const thread&) { return true; }, sink);
@@ -476,16 +477,15 @@ class machine : public situation {
         if (threads_[id].state == thread_state::bufn) begin_attempt(id);
         set(id, event::woken, sink);
     }
-    // A task has ended, or has nothing any more: for others there is no difference.
+    // A task has ended, or has nothing any more: for others there is no difference. Those that are or will be rolled
+    // back are woken in order, while they fit beside those in scopes with what each task had and requested.
     template <class Sink> void note_idle(Sink& sink) {
-        if (in(thread_state::blocked) == 0) wake_first(rules_.most_woken, sink);
-    }
-    // Of those that are or will be rolled back the first `most`.
-    template <class Sink> void wake_first(std::uint32_t most, Sink& sink) {
-        const auto may_wake = [](const thread& t) { return is_legal(t.state, event::woken); };
-        for (; most != 0; --most) {
-            const thread_id id = find(true, may_wake);
+        if (in(thread_state::blocked) != 0) return;
+        for (std::int64_t shares = shares_in_scopes();;) {
+            const thread_id id = find(true, [](const thread& t) { return is_legal(t.state, event::woken); });
             if (id == no_id) return;
+            const std::int64_t others = std::exchange(shares, shares + share_of(threads_[id]));
+            if (others != 0 && shares > whole_share && !rules_.all_are_woken) return;
             wake(id, sink);
         }
     }

@@ -24,7 +24,7 @@ enum class splits : std::uint8_t {
 /// Which event wakes threads that are rolled back.
 enum class wakes : std::uint8_t {
     at_task_end,  // when no thread waits for memory, and a task ends, or its account has nothing any more when it has
-                  // finished a part of its work or begins to wait outside: the first of them, see most_woken
+                  // finished a part of its work or begins to wait outside: the first that fit, see all_are_woken
     at_scope_end, // also the first that may fit, when another thread has finished a part of its work
     at_free,      // the document's: the first, whenever memory becomes free; makes no progress in some cases
 };
@@ -42,9 +42,10 @@ struct rules {
     /// Whether the last thread that waits tries once more before it is rolled back, and a thread before it splits,
     /// while all others are rolled back. The code has the first; the document neither.
     bool tries_alone = true;
-    /// Threads that are rolled back, woken by the end of a task. The code wakes all: most of them are rolled back again
-    /// then, so the work that N tasks redo grows with their square.
-    std::uint32_t most_woken = 2;
+    /// Whether the end of a task wakes all that are rolled back, as in the code: most are rolled back again then, so
+    /// the work that N tasks redo grows with their square. Else those that fit beside the others, by what each had and
+    /// requested when it was refused.
+    bool all_are_woken = false;
     /// Rollbacks and splits of a thread since it last finished a part of its work, before its request is refused for
     /// good. The code counts them over the thread's whole life.
     std::uint32_t most_attempts = 500;

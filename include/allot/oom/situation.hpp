@@ -90,6 +90,7 @@ class situation {
         bool removed = false; // its dedicated threads are
         priority place;
         std::uint64_t epoch = 1;        // of the progress of its threads
+        std::int64_t share = 0;         // that it had and requested of what tasks may have there; 0: not known
         std::vector<thread_id> threads; // that work for it, by id
 
         friend bool operator==(const task&, const task&) = default;
@@ -374,6 +375,23 @@ class situation {
         const std::size_t stays = outside_of(t.memory).stays, come = t.unknown > stays ? t.unknown - stays : 0;
         return delay_ != delay::over && rules_.unknown_holders_wait.ms != 0 && !t.own && come != 0 &&
                (t.bytes <= come || t.bytes - come <= t.free);
+    }
+    // Of the thread's task; all where it is not known.
+    std::int64_t share_of(const thread& t) const noexcept {
+        const std::int64_t share = t.task != no_id ? tasks_[t.task].share : 0;
+        return share != 0 ? share : whole_share;
+    }
+    // Of tasks with a thread in a retry scope that is not rolled back, as far as they are known.
+    std::int64_t shares_in_scopes() const noexcept {
+        std::int64_t sum = 0;
+        for (const task& t : tasks_) {
+            const auto has_scope = [this](thread_id id) {
+                const thread& by = threads_[id];
+                return takes_part(by) && by.scopes != 0 && by.state != thread_state::bufn && !goes_back(by);
+            };
+            if (t.used && t.share != 0 && std::any_of(t.threads.begin(), t.threads.end(), has_scope)) sum += t.share;
+        }
+        return sum;
     }
     bool is_removed(const thread& t) const noexcept {
         return t.task != no_id && t.others.empty() && tasks_[t.task].removed;

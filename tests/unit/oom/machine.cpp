@@ -122,15 +122,39 @@ TEST_CASE("a thread that works for another task by an inner token is no thread o
     CHECK(all.sleeps(2) == "");
 }
 
-TEST_CASE("the end of a task wakes as many as the rules say, the first in order", "[oom]") {
-    for (const std::uint32_t most : {0U, 1U, 2U, UINT32_MAX}) {
-        tasks_of all{5, rules{.most_woken = most}};
-        for (const thread_id t : {3U, 1U, 2U}) all.fails(t), all.step(t, event::rolled_back), all.sleeps(t);
-        CHECK(all.ends(0) == (most == 0   ? ""
-                              : most == 1 ? "1 woken"
-                              : most == 2 ? "1 woken, 2 woken"
-                                          : "1 woken, 2 woken, 3 woken"));
-    }
+TEST_CASE("the end of a task wakes those that fit beside others, in order, by what each had and requested", "[oom]") {
+    constexpr std::int64_t all_bytes = whole_share, half = all_bytes / 2;
+    struct {
+        std::int64_t each, of_one_that_runs;
+        const char* woken;
+    } const cases[] = {
+        {half, 0, "1 woken, 2 woken"},
+        {half + 1, 0, "1 woken"},
+        {all_bytes / 3, 0, "1 woken, 2 woken, 3 woken"},
+        {0, 0, "1 woken"},         // not known
+        {all_bytes, 0, "1 woken"}, // nobody is known to be in its way
+        {half, half, "1 woken"},
+        {half, half + 1, ""},
+        {0, 1, ""},
+    };
+    for (const auto& c : cases)
+        for (const bool is_all : {false, true}) {
+            CAPTURE(c.each, c.of_one_that_runs, is_all);
+            tasks_of all{5, rules{.all_are_woken = is_all}};
+            all.fails(4, 1, memory_kind::host, c.of_one_that_runs), all.step(4, event::may_fit);
+            for (const thread_id t : {3U, 1U, 2U})
+                all.fails(t, 1, memory_kind::host, c.each), all.step(t, event::rolled_back), all.sleeps(t);
+            CHECK(all.ends(0) == (is_all ? "1 woken, 2 woken, 3 woken" : c.woken));
+        }
+}
+
+TEST_CASE("half of what a task had is forgotten with each part that it finishes", "[oom]") {
+    tasks_of all{4, rules{}};
+    all.fails(3, 1, memory_kind::host, whole_share), all.step(3, event::may_fit);
+    all.fails(2, 1, memory_kind::host, whole_share / 2), all.step(2, event::rolled_back), all.sleeps(2);
+    CHECK(all.ends(0) == "");
+    all.finishes(3);
+    CHECK(all.ends(1) == "2 woken");
 }
 
 TEST_CASE("rules: who splits, and whether one tries alone", "[oom]") {
@@ -408,7 +432,7 @@ TEST_CASE("a request that can never fit is split, also while it tries alone", "[
 
 TEST_CASE("the end of a task wakes all that are rolled back, if none waits", "[oom]") {
     for (const bool one_waits : {false, true}) {
-        tasks_of all{5, rules{.most_woken = UINT32_MAX}};
+        tasks_of all{5, rules{.all_are_woken = true}};
         for (const thread_id t : {1U, 2U, 3U}) all.fails(t);
         all.step(1, event::rolled_back);
         all.step(2, event::rolled_back), all.step(2, event::thrown);
@@ -481,7 +505,7 @@ TEST_CASE("B7: a task that is removed in any state makes way for the others", "[
         CHECK(all.leaves(0, false) == "2 tries_alone");
         CHECK(all.fails(2) == "2 rolled_back");
         CHECK(all.step(2, event::thrown) == "");
-        CHECK(all.ends(0) == "1 woken, 2 woken");
+        CHECK(all.ends(0) == "1 woken");
     }
 }
 

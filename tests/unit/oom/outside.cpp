@@ -123,6 +123,28 @@ TEST_CASE("nothing is put off where it is not known what tasks hold, or not enou
     refused_at_once(all, &mine, mine, 61); // 30 and 30 that are free
 }
 
+TEST_CASE("a refused request says its task's share of what tasks may have, where that is known", "[oom]") {
+    engine_of_tasks e{100_ms};
+    const charged unknown{e.memory, 20};
+    work other{e};
+    const charged of_other{other.mine, 50};
+    work here{e};
+    const charged has{here.mine, 10};
+    const auto share = [&] { return e.tasks.now().tasks()[here.query.id()].share; };
+    CHECK_FALSE(here.mine.charge_for(30, 1_ms).charged());
+    CHECK(share() == whole_share / 2 + 1); // 40 of 80
+    CHECK_FALSE(here.mine.charge_for(25, 1_ms).charged());
+    CHECK(share() == whole_share / 2 + 1); // the most
+    CHECK_FALSE(here.mine.charge_for(80, 1_ms).charged());
+    CHECK(share() == whole_share);
+    {
+        task no_account{e.tasks};
+        task_thread inner{no_account};
+        CHECK_FALSE(e.memory.charge_for(30, 1_ms).charged());
+        CHECK(e.tasks.now().tasks()[no_account.id()].share == 0);
+    }
+}
+
 TEST_CASE("a deadline ends a request though its decision is put off", "[oom]") {
     engine_of_tasks all{long_ago};
     const charged cache{all.memory, 80};
