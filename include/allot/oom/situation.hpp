@@ -7,7 +7,7 @@
 // a limit of its task alone refuses (`own`) waits for no other task: then the threads of that task decide. Bytes that
 // no task holds may come back by themselves: where they would serve the first request that waits, a decision is put
 // off.
-// Invariant: valid(). Cost: 120 bytes per thread, 64 per task. Threads: as any value; a const call may change where the
+// Invariant: valid(). Cost: 128 bytes per thread, 64 per task. Threads: as any value; a const call may change where the
 // next search begins.
 // Source: the any/all rule is Spark-RAPIDS', 2022.
 #pragma once
