@@ -149,6 +149,25 @@ TEST_CASE("retry scopes that end out of order, or after their token", "[death][o
     });
 }
 
+TEST_CASE("a thread that joins a scope without a task, or one that has ended", "[death][oom]") {
+    static constexpr const char* what = "a task_thread joins a retry_scope without a task, or that has ended";
+    reported(what, "", [](fixture&) {
+        retry_scope none;
+        const task_thread joins{none};
+    });
+    reported(what, "", [](fixture& f) {
+        const task_thread here{*f.query};
+        retry_scope scope;
+        scope.done();
+        const task_thread joins{scope};
+    });
+    survives([](fixture& f) {
+        const task_thread here{*f.query};
+        retry_scope scope;
+        std::thread([&] { const task_thread joins{scope}; }).join();
+    });
+}
+
 TEST_CASE("an arbiter that ends before what has it", "[death][oom]") {
     static constexpr const char* task_lives = "an arbiter ends before a task or resource of it: end them first";
     static constexpr const char* root_lives =

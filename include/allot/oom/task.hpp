@@ -101,8 +101,7 @@ class task_thread : detail::thread_token {
     /// the scope (std::future does), which begins again. Retry scopes of this thread are inside that one. Requires: the
     /// scope's thread has a task, and waits for the end of this token, by a scoped_wait or a latch, before its body or
     /// attempt ends. Throws: std::bad_alloc.
-    explicit task_thread(std::same_as<retry_scope> auto& joins)
-        : task_thread(joins.here_->by(), joins.here_->task_now(), thread_kind::dedicated, joins.here_) {}
+    explicit task_thread(std::same_as<retry_scope> auto& joins) : task_thread(thread_of(joins)) {}
     task_thread(const task_thread&) = delete;
     task_thread& operator=(const task_thread&) = delete;
     /// Requires: retry scopes, waits and no_rollback tokens that began under it have ended.
@@ -197,6 +196,13 @@ class task_thread : detail::thread_token {
   private:
     friend scoped_wait;
 
+    static const task_thread* thread_of(const auto& scope) noexcept {
+        if constexpr (ALLOT_CHECKED != 0)
+            if (scope.here_ == nullptr) report_misuse({.kind = misuse::inactive_scope});
+        return scope.here_;
+    }
+    explicit task_thread(const task_thread* joins)
+        : task_thread(joins->by(), joins->task_now(), thread_kind::dedicated, joins) {}
     task_thread(arbiter& by, task_id of, thread_kind kind, const task_thread* joins)
         : thread_token{by}, joins_(joins != nullptr) {
         detail::task_register& all = tasks();
