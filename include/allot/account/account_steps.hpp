@@ -222,9 +222,13 @@ class account_steps {
         const std::size_t before = used(*at_), counted = it.freed();
         const bool some = reclaimers::call(it, s);
         const std::size_t after = used(*at_), arrived = it.freed() - counted; // meanwhile
-        if (after + arrived < before) reclaimers::credit(called_ != nullptr ? *called_ : it, before - after - arrived);
+        if (after + arrived < before) {
+            reclaimers::credit(called_ != nullptr ? *called_ : it, before - after - arrived);
+            claims_ = nullptr;
+        } else if (some) {
+            claimed_ = std::exchange(claims_, &it) == &it ? claimed_ + 1 : 1;
+        }
         p.freed = p.freed || some || after < before;
-        if (some && after + arrived >= before) claimed_ = std::exchange(claims_, &it) == &it ? claimed_ + 1 : 1;
         return some || after < before;
     }
     // What it left idle in the object that asks has returned to the system in an attempt.
@@ -260,7 +264,7 @@ class account_steps {
     reclaimers::sweep sweep_;
     const reclaimer* called_elsewhere_ = nullptr; // one that may help, by another sweep
     unsigned calls_waited_for_ = 0;
-    const reclaimer* claims_ = nullptr; // the last one that said that it freed some, and did not; how often in turn
+    const reclaimer* claims_ = nullptr; // that said that it freed some, since something was freed; how often in turn
     unsigned claimed_ = 0;
     std::size_t coming_ = 0; // bytes that reclaimers have announced
     wait_step waits_;
