@@ -50,6 +50,7 @@ MUST_HOLD = {  # name: in the short run
     "tasks_two_permits": False,
     "tasks_verdict_by_future": False,
     "tasks_small_things": False,
+    "tasks_any_unmarked_wait": False,
     "tasks_remove_pool_thread": False,
     "tasks_injection_in_reclaimer": False,
     "tasks_idle_task_keeps_others": False,

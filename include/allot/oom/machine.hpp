@@ -216,7 +216,7 @@ class machine : public situation {
             holders.push_back(by);
             if (holders.size() == resources_[r].permits) // others have it
                 note_over([&](const thread& t) { return waits_for_it(t) && t.task != by; }, false);
-        } else if (erase_one(holders, by) && holders.size() < resources_[r].permits) {
+        } else if (erase_one(holders, by) && (by != no_id || holders.size() < resources_[r].permits)) {
             note_over(waits_for_it);
         }
         decide(sink); // a hold may complete a deadlock, too

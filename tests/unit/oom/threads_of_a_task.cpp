@@ -70,6 +70,15 @@ TEST_CASE("a resource stops those that wait for it once it has as many holders a
     CHECK(all.fails(2) == "2 rolled_back");
 }
 
+TEST_CASE("a wait may be over though more tasks hold a resource than it has permits", "[oom]") {
+    tasks_of all{3};
+    const resource_id r = all.all.add_resource();
+    for (const unsigned by : {0U, 1U}) all.all.hold(r, all.tasks[by], true, all.sink()); // it has two, for all it seems
+    all.waits(2, waits_for::resource, r);
+    all.all.hold(r, all.tasks[1], false, all.sink());
+    CHECK(all.all[2].may_run);
+}
+
 TEST_CASE("a wait is not over once others have all permits again", "[oom]") {
     tasks_of all{4};
     const resource_id r = all.all.add_resource(2);
