@@ -32,6 +32,7 @@ MUST_HOLD = {  # name: in the short run
     "rows_why_of_a_huge_row": False,
     "rows_resize_small": False,
     "rows_capacity_for_is_slow": False,
+    "rows_caches_pin_pages": False,
     "limit_resident_memory": False,
     "reclaim_missing_is_stale": True,
     "reclaim_hang": False, # it runs for 20 s
