@@ -57,6 +57,13 @@
 #define ALLOT_TSAN 0
 #endif
 
+// Whether the code may be in a library that is unloaded: not where it is compiled for a program.
+#if defined(__PIC__) && !defined(__PIE__)
+#define ALLOT_IN_LIBRARY 1
+#else
+#define ALLOT_IN_LIBRARY 0
+#endif
+
 #if defined(__CUDACC__)
 #define ALLOT_CUDA 1
 #define ALLOT_HOST_DEVICE __host__ __device__

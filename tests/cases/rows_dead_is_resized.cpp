@@ -1,7 +1,8 @@
-// count::none: try_resize() of a released row. Expected (moving.md, What it finds: "a row that is not live ... is
-// resized: aborts, and says so; fails", no exception for count::none): null, and an abort in checked builds. Happens:
-// it is resized, also in checked builds. (rules.md, Misuse, says "undefined" for other calls on released rows of
-// uncounted sets: the two pages disagree. No slot was handed out twice here.) Today: falls short in every build.
+// count::none: try_resize() of a released row. Expected: null, and an abort in checked builds, as moving.md, What it
+// finds, said of every row that is not live; rules.md, Misuse, said "undefined" for other calls on released rows of
+// uncounted sets, so the two pages disagreed. Happened: it was resized, also in checked builds. (No slot was handed out
+// twice here.) Today: both pages say "undefined"; a checked build aborts, and says so. Falls short in other builds: to
+// find its slot, in its page and in all caches, takes 4,200 instructions more than the 150 of a resize.
 #include <allot/row_manager.hpp>
 #include <cstdio>
 #include <cstdlib>

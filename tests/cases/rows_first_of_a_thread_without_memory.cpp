@@ -1,7 +1,7 @@
-// The first row of a thread under heap::per_thread (the fallback) when calloc has no memory: glibc aborts the process
-// ("failed to register TLS destructor: out of memory"). Expected: rules.md, Failure: null from try_allocate, or
-// out_of_memory. Cause: a thread_local with a destructor; glibc's __cxa_thread_atexit_impl calls calloc and gives up
-// the process if that fails. Link: failing_memory.cpp. Today: falls short in every build.
+// The first row of a thread under heap::per_thread (the fallback) when calloc has no memory. Expected: rules.md,
+// Failure: null from try_allocate, or out_of_memory. It was: a thread_local with a destructor, for which glibc's
+// __cxa_thread_atexit_impl calls calloc and aborts the process where that fails ("failed to register TLS destructor:
+// out of memory"). Link: failing_memory.cpp. Today: holds in every build.
 #include <allot/row_manager.hpp>
 #include <cstdio>
 #include <sys/wait.h>

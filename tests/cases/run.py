@@ -26,11 +26,13 @@ MUST_HOLD = {  # name: in the short run
     "rows_dead_in_span_moves": True,
     "rows_stale_after_manager": True,
     "rows_stale_after_release_all": True,
+    "rows_first_of_a_thread_without_memory": True,
     "rows_damaged_sealed_moves": False,
     "rows_capacity_for_huge": False,
     "rows_why_of_a_huge_row": False,
     "rows_resize_small": False,
     "rows_capacity_for_is_slow": False,
+    "rows_caches_pin_pages": False,
     "limit_resident_memory": False,
     "reclaim_missing_is_stale": True,
     "reclaim_hang": False, # it runs for 20 s

@@ -41,6 +41,31 @@ TEST_CASE("a resize of what is no row of the manager is reported", "[death]") {
     dies_telling<uncounted>(
         [](uncounted& u) { u.rows.try_resize(static_cast<std::byte*>(u.rows.allocate(100)) + 8, 0, 1000); },
         {"inside of a row", "sets::uncounted"});
+    dies_telling<uncounted>( // its slot is in its page
+        [](uncounted& u) {
+            void *const row = u.rows.allocate(100), *const other = u.rows.allocate(100);
+            u.rows.release(row);
+            u.rows.release_empty_pages(); // not that of the other
+            u.rows.resize(other, 0, 10);
+            u.rows.try_resize(row, 0, 1000);
+        },
+        {"used after its last release", "orders"});
+    dies_telling<uncounted>( // in a cache of the thread, or of a handle
+        [](uncounted& u) {
+            for (int i = 0; i != 64; ++i) u.rows.release(u.rows.allocate(100));
+            void* const row = u.rows.allocate(100);
+            u.rows.release(row);
+            u.rows.try_resize(row, 0, 10);
+        },
+        {"used after its last release", "sets::uncounted", "orders"});
+    dies_telling<uncounted>(
+        [](uncounted& u) {
+            void* const row = u.rows.allocate(100);
+            auto local = u.rows.local();
+            local.release(row);
+            u.rows.try_resize(row, 0, 1000);
+        },
+        {"used after its last release", "sets::uncounted", "orders"});
 }
 
 TEST_CASE("a resize of another manager's row in the same arena is reported", "[death]") {

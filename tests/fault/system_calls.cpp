@@ -10,6 +10,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 using namespace allot::literals;
@@ -123,6 +124,22 @@ TEST_CASE("an arena survives the failure of each call to the system", "[fault]")
         CHECK(pages.valid());
     });
     CHECK(calls > 10);
+}
+
+TEST_CASE("a thread for whose end the system has no memory gets its rows without caches", "[fault]") {
+    allot::row_manager<null_set> rows{allot::limit{8_MiB}};
+    rows.release(rows.allocate(64)); // the pages are there
+    std::thread{[&] {
+        fault::fail_nth(1);
+        void* const first = rows.allocate(64);
+        CHECK(fault::has_failed());
+        fault::fail_nth(0);
+        CHECK(first != nullptr);
+        for (int i = 0; i != 64; ++i) rows.release(rows.allocate(64));
+        rows.release(first);
+    }}.join();
+    CHECK(rows.live_rows() == 0);
+    CHECK(rows.valid());
 }
 
 TEST_CASE("an arena for which the system has less address space than it was to have says so", "[fault]") {

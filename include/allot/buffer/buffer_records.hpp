@@ -7,11 +7,11 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/sys/thread_end.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -25,7 +25,7 @@ struct record_list {
     };
     free_record* first = nullptr;
     std::uint32_t places_left = 0;
-    bool exit_registered = false; // start() has run: the list is freed at the thread's end
+    bool started = false; // start() has run: the list is freed at the thread's end
 };
 inline constinit thread_local record_list records_here{};
 
@@ -50,20 +50,17 @@ class buffer_records {
     }
 
   private:
-    struct end {
-        ~end() {
-            records_here.places_left = 0;
-            while (record_list::free_record* const p = records_here.first) {
-                records_here.first = p->next;
-                ::operator delete(p);
-            }
+    static void end(void*) noexcept {
+        records_here.places_left = 0;
+        while (record_list::free_record* const p = records_here.first) {
+            records_here.first = p->next;
+            ::operator delete(p);
         }
-    };
-    // False: free the record. The list is full, its thread ends, or this is a checked build.
+    }
+    // False: free the record. The list is full, its thread ends or has no memory, or this is a checked build.
     static ALLOT_COLD bool start(record_list& mine) noexcept {
-        if (ALLOT_CHECKED != 0 || std::exchange(mine.exit_registered, true)) return false; // full, or the thread ends
-        static thread_local end at_end;
-        static_cast<void>(at_end);
+        if (ALLOT_CHECKED != 0 || mine.started || !sys::at_thread_end<&end>(&mine)) return false;
+        mine.started = true;
         mine.places_left = most;
         return true;
     }

@@ -3,7 +3,7 @@
 //   list's sizes | the list's `above`                             | the page by 15 | .. | by 2 | whole
 //   16 .. 2048   | roxie, thor: 4096 8192 12288 16384 20480 24576 | 1 MiB: 69896 74888 .. 524224 1048448
 //   16 .. 2048   | fine: 2304 2560 2816 .. 30720 32768            | 1 MiB, from the page by 31 on: 33816 34944 ..
-//   fine, few: 48 80 144 272 528                                  | 16 KiB, all: 1072 1600 2288 3216 4016 5360 8048 ..
+//   fine, few: 48 80 160 320 640                                  | 16 KiB, all: 1072 1600 2288 3216 4016 5360 8048 ..
 //
 // Invariant: slot sizes ascend and are multiples of 4; the last is the largest that fits the page. Fractions of the
 // page are rounded down to 8, so that each fits as many rows per page as its divisor says.
@@ -102,11 +102,11 @@ class size_table {
         return ((static_cast<std::size_t>(top) - first_octave) << octave_shift) + ((n >> (top - octave_shift)) & 7);
     }
 
-    // About one class per doubling, with room for a header; then fractions of the page. All for rows aligned to 16,
-    // too.
+    // About one class per doubling; then fractions of the page. All for rows aligned to 16, too.
     ALLOT_HOST_DEVICE constexpr void make_few(std::size_t usable) noexcept {
         constexpr std::size_t fractions[] = {15, 10, 7, 5, 4, 3, 2, 1};
-        for (std::size_t size = 32; size < usable / 20; size *= 2) add(size + 16);
+        add(48);
+        for (std::size_t size = 80; size < usable / 20; size *= 2) add(size);
         for (const std::size_t by : fractions) add(align_down(usable / by, 16));
         index();
     }

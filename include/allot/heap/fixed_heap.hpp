@@ -233,6 +233,15 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     }
     // Whether the slot held a row then. Requires find_live().
     bool was_live(page& p, std::byte* row) noexcept { return live.has(p.number, p.index(row)); }
+    // Whether the slot may hold a row. True for a live row of the caller: a cache that changes at this moment may show
+    // it once, by a stale word, but not again and again.
+    bool is_used(page& p, std::byte* row) noexcept {
+        for (int look = 0; look != 4; ++look) {
+            const detail::lock_guard hold(store().lock());
+            if (!is_found_free(p, row)) return true;
+        }
+        return false;
+    }
 
     std::size_t begin_moves() noexcept override { return store().begin_moves(); }
     void end_moves() noexcept override {
@@ -313,6 +322,14 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
             p.slots.visit_free(p.base(), cut(), [&](std::uint32_t slot) { live.remove(p.number, slot); });
         });
         caches_.visit_cached([&](page& p, std::byte* slot) { live.remove(p.number, p.index(slot)); });
+    }
+    // In its page, or in a cache. Requires the store's lock.
+    bool is_found_free(page& p, std::byte* row) noexcept {
+        const std::uint32_t at = p.index(row);
+        bool found = at >= p.fresh.load(std::memory_order_relaxed);
+        p.slots.visit_free(p.base(), cut(), [&](std::uint32_t slot) { found = found || slot == at; });
+        caches_.visit_cached([&](page&, std::byte* slot) { found = found || slot == row; });
+        return found;
     }
 
     caches_type caches_;

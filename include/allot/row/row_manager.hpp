@@ -98,8 +98,8 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     }
     /// Gives a row a capacity of at least `bytes`, and keeps its first `keep` bytes. A huge row grows and shrinks by
     /// pages, in place where it can; another row never shrinks, and moves where its size class is too small.
-    /// Requires: a live row of this manager that no other thread uses. Other addresses are reported as misuse in checked
-    /// builds, and fail; but without counts a released row is not known from a live one.
+    /// Requires: a live row of this manager that no other thread uses. Other addresses fail, and are reported as misuse in
+    /// checked builds; without counts only these know a released row from a live one.
     /// Returns: the row, at its address or another; it has no seal if anything changed. Null under oom::null if it
     /// fails: the limit refuses, the row has several links, or it would have to move and its type cannot
     /// (row_type::can_move); then the row is as it was.

@@ -181,12 +181,15 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     // The same for a row without links.
     static bool is_live(page& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return false;
-        if constexpr (counting::counts)
-            if (ALLOT_UNLIKELY(!counting::word(p, row).has_links())) {
-                report(p, misuse::use_after_release, row);
-                return false;
-            }
-        return true;
+        if (ALLOT_LIKELY(has_links(p, row))) return true;
+        report(p, misuse::use_after_release, row);
+        return false;
+    }
+    // Rows without link counts do not say it: checked builds look for the slot among the free ones.
+    ALLOT_ALWAYS_INLINE static bool has_links([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
+        if constexpr (counting::counts) return counting::word(p, row).has_links();
+        else if constexpr (ALLOT_CHECKED != 0) return heap_of(p).is_used(p, row);
+        else return true;
     }
 
     static void link(page_header& h, std::byte* row) noexcept {
@@ -252,6 +255,8 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         } else if constexpr (Compacts) {
             if (!heap_of(p).find_live()) return row_moves::pinned;
             if (!heap_of(p).was_live(p, row)) return row_moves::not_live;
+        } else if (!has_links(p, row)) {
+            return row_moves::not_live;
         }
         const row_type* const type = type_of(p, row);
         const bool moves = type == nullptr || (type->can_move() && (!Place::out_of_band || type->moves_as_bytes()));

@@ -23,6 +23,7 @@
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/process_fence.hpp>
+#include <allot/sys/thread_end.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -123,25 +124,28 @@ template <class Owner, class Cache> class thread_cache_registry {
         std::uint32_t uses = 0;  // counted until the place has a cache
         bool recent = false;     // remembered since place_in() last cleared it
     };
-    // A thread's places; null before the first use and when out of memory.
-    struct table {
-        place* places = nullptr;
-
-        ~table() {
-            last_here<Cache> = {&no_thread_cache, thread_table::ended};
-            if (places == nullptr) return;
-            for (std::size_t i = 0; i < groups * places_per_group; ++i) clear(places[i]);
-            delete[] places;
-        }
-        place* group_of(const thread_cache_registry* registry) noexcept {
-            const auto at = reinterpret_cast<std::uintptr_t>(registry);
-            return places + multiplicative_hash(at, 60) * places_per_group;
-        }
-    };
     static_assert(groups == 16, "allot: group_of() takes 4 bits of a hash, so there must be 16 groups");
-    static table& this_thread() noexcept {
-        static thread_local table t;
-        return t;
+    // Of this thread; null before the first use and when out of memory.
+    static place*& places_here() noexcept {
+        static constinit thread_local place* places = nullptr;
+        return places;
+    }
+    static bool open_table() noexcept {
+        place* const made = new (std::nothrow) place[groups * places_per_group];
+        if (made == nullptr || !sys::at_thread_end<&end>(made)) return delete[] made, false;
+        places_here() = made;
+        last_here<Cache>.table = thread_table::open;
+        return true;
+    }
+    static void end(void* table) noexcept {
+        last_here<Cache> = {&no_thread_cache, thread_table::ended};
+        auto* const places = static_cast<place*>(table);
+        for (std::size_t i = 0; i < groups * places_per_group; ++i) clear(places[i]);
+        delete[] places;
+    }
+    // Requires an open table.
+    place* group_here() const noexcept {
+        return places_here() + multiplicative_hash(reinterpret_cast<std::uintptr_t>(this), 60) * places_per_group;
     }
     static void clear(place& p) noexcept {
         if (p.cached != nullptr) {
@@ -152,9 +156,8 @@ template <class Owner, class Cache> class thread_cache_registry {
     }
 
     ALLOT_NOINLINE Cache* known_slow() noexcept {
-        // The table may be destroyed already: this may run in the destructor of another thread_local.
         if (!any_known()) return nullptr;
-        place* const group = this_thread().group_of(this);
+        place* const group = group_here();
         for (std::size_t i = 0; i < places_per_group; ++i)
             if (group[i].registry == this) return group[i].cached != nullptr ? remember(group[i]) : nullptr;
         return nullptr;
@@ -168,17 +171,14 @@ template <class Owner, class Cache> class thread_cache_registry {
     // memory or place, or the owner was used too seldom.
     ALLOT_NOINLINE Cache* here_slow() noexcept {
         if (last_here<Cache>.table == thread_table::ended) return nullptr;
-        table& t = this_thread();
-        if (t.places == nullptr && (t.places = new (std::nothrow) place[groups * places_per_group]) == nullptr)
-            return nullptr;
-        last_here<Cache>.table = thread_table::open;
-        place* const p = place_in(t.group_of(this));
+        if (places_here() == nullptr && !open_table()) return nullptr;
+        place* const p = place_in(group_here());
         if (p == nullptr) return nullptr;
         if (p->cached == nullptr) {
             if (p->uses < uses_before_cache && ++p->uses < uses_before_cache) return nullptr;
             if constexpr (requires { owner_->books(); })
                 if (owner_->books().owes_much()) return nullptr;
-            forget_closed(t);
+            forget_closed();
             p->cached = new (std::nothrow) entry(*owner_, *this);
             if (p->cached == nullptr) return nullptr;
             join(*p->cached);
@@ -207,9 +207,9 @@ template <class Owner, class Cache> class thread_cache_registry {
         return least;
     }
     // Clears the places of closed registries.
-    static void forget_closed(table& t) noexcept {
+    static void forget_closed() noexcept {
         for (std::size_t i = 0; i < groups * places_per_group; ++i)
-            if (place& p = t.places[i]; p.cached != nullptr && p.registry->closed_.load(std::memory_order_acquire))
+            if (place& p = places_here()[i]; p.cached != nullptr && p.registry->closed_.load(std::memory_order_acquire))
                 clear(p);
     }
 

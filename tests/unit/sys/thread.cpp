@@ -2,9 +2,11 @@
 
 #include <allot/sys/poison.hpp>
 #include <allot/sys/thread.hpp>
+#include <allot/sys/thread_end.hpp>
 
 #include <atomic>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -39,4 +41,36 @@ TEST_CASE("poison changes no bytes, and what is unpoisoned can be used", "[sys]"
 #endif
     allot::sys::unpoison(bytes, sizeof bytes);
     for (const char b : bytes) CHECK(b == 'a');
+}
+
+namespace {
+
+std::string calls;
+
+struct last {
+    ~last() { calls += 'l'; }
+};
+thread_local last of_thread;
+
+void call_first(void* what) noexcept { calls += *static_cast<char*>(what); }
+void call_second(void* what) noexcept {
+    static char again = '3';
+    calls += *static_cast<char*>(what);
+    CHECK(allot::sys::at_thread_end<&call_first>(&again));
+}
+
+} // namespace
+
+TEST_CASE("calls at the end of a thread run after its destructors, and may ask for others", "[sys]") {
+    char replaced = '0', first = '1', second = '2';
+    for (int i = 0; i != 2; ++i) {
+        calls.clear();
+        std::thread{[&] {
+            CHECK(allot::sys::at_thread_end<&call_first>(&replaced));
+            CHECK(allot::sys::at_thread_end<&call_first>(&first));
+            CHECK(allot::sys::at_thread_end<&call_second>(&second));
+            static_cast<void>(&of_thread);
+        }}.join();
+        CHECK(calls == "l123");
+    }
 }

@@ -74,6 +74,8 @@ template <class Core> void* resize_plain(Core& core, void* row, std::size_t keep
         if (const auto word = rows::counting::word(page, from); word.load() != word.sole_link) return nullptr;
         type = rows::type_of(page, from);
         if (!type->can_move() || !type->moves_as_bytes() || type->check_bytes() != 0) return nullptr;
+    } else if (!rows::has_links(page, from)) {
+        return nullptr;
     }
     const std::size_t had = rows::usable_bytes(page.cut);
     if (bytes <= had) return row;
