@@ -2,16 +2,6 @@
 from .bug import bug
 
 BUGS = {
-    "buffer_counts_down_with_its_lock_held": bug(
-        "unit/buffer/owners.cpp",
-        "else { b.lock.unlock(); } from.count(counted::buffers, -1);",
-        "else { from.count(counted::buffers, -1); return b.lock.unlock(), true; } from.count(counted::buffers, -1);",
-        law=5),
-    "buffer_charged_by_what_was_asked": bug(
-        "unit/buffer/buffers.cpp",
-        "lender == nullptr ? try_charge(by.node(), m.bytes, most)",
-        "lender == nullptr ? try_charge(by.node(), bytes, most)",
-        law=1),
     "lent_block_leaves_the_tree": bug(
         "unit/buffer/drill.cpp",
         "return_to(from.lender_to(charged)->node(), charged.node(), m.bytes);",

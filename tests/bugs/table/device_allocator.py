@@ -7,11 +7,6 @@ BUGS = {
         "if (!api_.wait(handle, entries_[s].event)) return false;",
         "",
         law=2),
-    "device_refused_charge_is_kept": bug(
-        "fault/device_allocator.cpp",
-        "if (held_ != 0) cancel();",
-        "held_ = 0;",
-        law=2),
     "device_charge_is_asked_for_under_a_lock": bug(
         "unit/device_allocator/accounts.cpp",
         "if constexpr (calls_listeners) unlock(); pending_.settle(); const",

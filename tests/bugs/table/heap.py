@@ -49,11 +49,6 @@ BUGS = {
         "if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;",
         "delete this;",
         law=10),
-    "manager_leaves_its_threads_caches": bug(
-        "threads/per_thread.cpp",
-        "for (entry* e = registry->entries_.first(); e != nullptr; e = registry->entries_.after(*e)) e->cache.close();",
-        "",
-        law=10),
     "releases_past_the_threads_caches": bug(
         "process/locked_operations.cpp",
         "if (ALLOT_LIKELY(threads::is_last(key_, mine))) mine->release(row); else release_elsewhere(row);",

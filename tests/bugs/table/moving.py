@@ -7,36 +7,11 @@ BUGS = {
         "if ((now & link_word::link_bits) != 1) return row_moves::shared;",
         "",
         law=11),
-    "pinned_type_moves": bug(
-        "unit/row/compaction.cpp",
-        "return moves ? row_moves::yes : row_moves::pinned;",
-        "return row_moves::yes;",
-        law=11),
-    "rows_of_other_managers_move": bug(
-        "unit/row/compaction.cpp",
-        "if (context_of(p).manager != manager || !is_start(p, row)) return row_moves::not_live;",
-        "if (!is_start(p, row)) return row_moves::not_live;",
-        law=11),
-    "damaged_row_moves": bug(
-        "unit/row/compaction.cpp",
-        "return !heap_of(p).is_intact(row) || !is_seal_intact(p, row);",
-        "return !is_seal_intact(p, row);",
-        law=11),
-    "row_of_another_manager_is_taken_for_dead": bug(
-        "death/moving.cpp",
-        "if (s.is_of_other) return is_misuse(misuse::foreign_pointer);",
-        "",
-        law=7),
     "object_is_moved_as_bytes": bug(
         "unit/row/compaction.cpp",
         "if (is_object) type->relocate(to, row);",
         "",
         law=11),
-    "declined_resize_keeps_its_pages": bug(
-        "unit/row/resize.cpp",
-        "moved ? huge.drop_old(to) : huge.give_up(to);",
-        "if (moved) huge.drop_old(to);",
-        law=2),
     "array_evicts_rows_to_hold_more": bug(
         "unit/row/row_array.cpp",
         "if (grower_.load(std::memory_order_relaxed) == sys::thread_token()) return exclusive_view(*this, {});",

@@ -17,26 +17,11 @@ BUGS = {
         "else if (rules_.tries_alone && !has_tried_alone(chosen)) try_alone(chosen, sink); else if (!put_off_for_waits(sink))",
         "else if (!put_off_for_waits(sink))",
         law=4),
-    "barred_thread_is_rolled_back": bug(
-        "unit/oom/machine.cpp",
-        "return t.scopes != 0 && owner.scopes != 0 && owner.barred == 0;",
-        "return t.scopes != 0 && owner.scopes != 0;",
-        law=4),
-    "task_that_has_ended_holds_a_resource": bug(
-        "unit/oom/machine.cpp",
-        "for (resource& r : resources_) std::erase(r.holders, id);",
-        "",
-        law=4),
     "arbiter_signals_with_its_lock_held": bug(
         "unit/oom/waits.cpp",
         "const std::uint32_t result = tasks_.call(what);",
         "const std::uint32_t result = tasks_.call(what); deliver();",
         law=5),
-    "arbiters_share_a_hidden_count": bug(
-        "model/oom_monte_carlo.cpp",
-        "const std::uint64_t order = ++all.tasks_so_far;",
-        "static std::uint64_t of_all = 0; const std::uint64_t order = ++all.tasks_so_far + of_all++;",
-        law=9),
     "change_in_a_log_is_not_compared": bug(
         "unit/oom/event_log.cpp",
         "!(changes[seen++] == e.became)",
@@ -54,11 +39,6 @@ BUGS = {
         "if (!is_outermost()) return verdict::roll_back;",
         "",
         law=4),
-    "task_ends_unseen_under_a_thread": bug(
-        "death/tasks.cpp",
-        "if constexpr (ALLOT_CHECKED != 0) check_no_thread();",
-        "",
-        law=7),
     "decision_signals_no_thread": bug(
         "model/relacy_tasks.cpp",
         "for (std::size_t i = 0; i != n; ++i) due[i]->spot.signal(allot::detail::judged_thread::decided);",

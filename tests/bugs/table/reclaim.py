@@ -34,11 +34,6 @@ BUGS = {
         "scope.sleeps(w_);",
         "",
         law=4),
-    "decision_at_an_unlock_is_not_delivered": bug(
-        "model/relacy_tasks.cpp",
-        "->deliver(); call_granted(std::move(own));",
-        "; call_granted(std::move(own));",
-        law=4),
     "sleeper_is_not_reported": bug(
         "model/relacy_tasks.cpp",
         "slept->judged->post_in_lock(failure_of(*slept));",
@@ -74,11 +69,6 @@ BUGS = {
         "{ caches_.set_past_caches(caches_type::shut, now); }",
         "{ static_cast<void>(now); }",
         law=4),
-    "closed_account_wakes_no_buffer": bug(
-        "unit/reclaim/waiting_products.cpp",
-        "n.close_credit(); }); a.tree().announce_end();",
-        "n.close_credit(); });",
-        law=4),
     "filled_cache_keeps_slots_though_it_is_shut": bug(
         "model/relacy_shut_caches.cpp",
         "filled.store(0, std::memory_order_relaxed); full_fence();",
@@ -103,10 +93,5 @@ BUGS = {
         "unit/account/reclaimers.cpp",
         "if (runs_at(at)) return beginning::other_runs;",
         "",
-        law=5),
-    "sweep_holds_up_other_levels": bug(
-        "unit/account/reclaimers.cpp",
-        "while (s != nullptr && s->at != &at) s",
-        "while (false) s",
         law=5),
 }

@@ -29,11 +29,6 @@ BUGS = {
         "got += scan(page, cut, at_ + group, out + got, n - got);",
         "got += scan(page, cut, at_ + group, out + got, n - got);" + wait(3, 300) + "hints_[cursor_].fetch_and(~(some & (0 - some)));",
         law=3),
-    "cut_one_slot_too_many": bug(
-        "unit/slots/geometry.cpp",
-        "return first_for(n) - header + n * stride <= page_bytes;",
-        "return first_for(n) - header + n * stride <= page_bytes + stride;",
-        law=2),
     "empty_pages_never_noted": bug(
         "unit/row/row_heap.cpp",
         "const bool note = (was & noted) == 0 && count(now) >= static_cast<std::int64_t>(whole);",

@@ -27,11 +27,6 @@ BUGS = {
         "if (w->following == &node) w->following = h.next;",
         ";",
         law=5),
-    "walk_calls_what_was_added_later": bug(
-        "unit/sync/called_list.cpp",
-        "if (hook(*node).number <= here_.began && (how = wants(*node)) != walk_step::skip) break;",
-        "if ((how = wants(*node)) != walk_step::skip) break;",
-        law=5),
     "removal_waits_for_no_call": bug(
         "threads/sync.cpp",
         "if (take_off()) return true;",
