@@ -59,4 +59,44 @@ BUGS = {
         "return is_asleep(made.from) && (!is_asleep(made.to) || made.by == event::delayed);",
         "return is_asleep(made.from) && !is_asleep(made.to);",
         law=4),
+    "let_go_ends_no_wait": bug(
+        "unit/oom/threads_of_a_task.cpp",
+        "note_over(waits_for_it);",
+        "",
+        law=4),
+    "one_holder_has_all_permits": bug(
+        "unit/oom/threads_of_a_task.cpp",
+        "return resources_[t.on].holders.size() >= resources_[t.on].permits;",
+        "return !resources_[t.on].holders.empty();",
+        law=4),
+    "rollback_reaches_one_of_its_attempt": bug(
+        "unit/oom/threads_of_a_task.cpp",
+        "const bool is_told = t == id || &each == &owner || each.state == thread_state::blocked;",
+        "const bool is_told = t == id;",
+        law=4),
+    "removed_task_keeps_threads_of_a_pool": bug(
+        "unit/oom/threads_of_a_task.cpp",
+        "threads_[t].task == id) remove_if_due(t, sink);",
+        "threads_[t].task == id && threads_[t].kind == thread_kind::dedicated) remove_if_due(t, sink);",
+        law=4),
+    "task_that_keeps_nothing_wakes_nobody": bug(
+        "unit/oom/threads_of_a_task.cpp",
+        "if (keeps == 0) note_idle(sink);",
+        "",
+        law=4),
+    "one_that_waits_unseen_runs_for_ever": bug(
+        "unit/oom/threads_of_a_task.cpp",
+        "(runners && runs_in_blocked_task(t))",
+        "(runners && false)",
+        law=4),
+    "task_is_woken_where_it_does_not_fit": bug(
+        "unit/oom/machine.cpp",
+        "if (others != 0 && shares > whole_share && !rules_.all_are_woken) return;",
+        "static_cast<void>(others);",
+        law=4),
+    "fault_hits_a_request_of_a_reclaimer": bug(
+        "cases/tasks_injection_in_reclaimer.cpp",
+        "if (allot::detail::user_call::is_inside_any()) return false;",
+        "",
+        within="injection", law=5),
 }

@@ -94,4 +94,9 @@ BUGS = {
         "if (runs_at(at)) return beginning::other_runs;",
         "",
         law=5),
+    "claims_in_vain_are_never_too_many": bug(
+        "cases/tasks_small_things.cpp",
+        "(&r == claims_ && claimed_ > most_in_vain)",
+        "false",
+        law=4),
 }

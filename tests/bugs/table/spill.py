@@ -12,4 +12,9 @@ BUGS = {
         "other = near_.memory.try_allocate(near_.by, size_);",
         "other = near_.allocate(size_);",
         law=4),
+    "refused_pin_does_not_look_again": bug(
+        "unit/spill/spillable_buffer.cpp",
+        "if (!done()) throw; return;",
+        "throw;",
+        law=2),
 }
