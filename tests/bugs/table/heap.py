@@ -88,4 +88,14 @@ BUGS = {
         "clear_counts(*p);",
         "",
         law=7),
+    "released_row_in_a_cache_looks_live": bug(
+        "death/moving.cpp",
+        "caches_.visit_cached([&](page&, std::byte* slot) { found = found || slot == row; });",
+        "",
+        law=7),
+    "slots_in_caches_keep_pages_without_rows": bug(
+        "unit/row/memory.cpp",
+        "if (all < 8) return false;",
+        "if (all != 0) return false;",
+        law=3),
 }

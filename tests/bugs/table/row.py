@@ -52,4 +52,14 @@ BUGS = {
         "if constexpr (policies::watch::every_nth_row != 0)",
         "if constexpr (policies::watch::events != 0) asm volatile(\"nop\"); if constexpr (policies::watch::every_nth_row != 0)",
         law=6),
+    "row_has_capacity_that_no_arena_has": bug(
+        "unit/row/resize.cpp",
+        "pages == 0 || pages > provider_.arena().page_count() ? 0",
+        "pages == 0 ? 0",
+        law=8),
+    "small_limit_has_classes_far_apart": bug(
+        "unit/row/payload.cpp",
+        "size = 80; size < usable / 20; size *= 2",
+        "size = 80; size < usable / 20; size *= 4",
+        law=2),
 }

@@ -61,4 +61,9 @@ BUGS = {
         "return p.taken.exchange(1, std::memory_order_acquire) == 0;",
         "return p.taken.store(1), true;",
         law=2),
+    "thread_without_its_end_has_caches": bug(
+        "unit/sys/thread.cpp",
+        "static_cast<pthread_key_t>(known - 1), what) == 0;",
+        "static_cast<pthread_key_t>(known - 1), what) != 0;",
+        law=10),
 }
