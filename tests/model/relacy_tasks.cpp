@@ -184,8 +184,8 @@ template <unsigned Threads> struct permit : rl::test_suite<permit<Threads>, Thre
         {
             const oom::resource::holder mine{all->permits};
             RL_ASSERT(work(4));
-            all->taken.store(false, std::memory_order_release);
         }
+        all->taken.store(false, std::memory_order_release);
         refund(1);
     }
     void after() { RL_ASSERT(end() <= Threads); }

@@ -5,8 +5,11 @@
 //         allot::oom::scoped_wait w{permits};    // this thread waits for those that hold permits
 //         semaphore.acquire();
 //     }
-//     allot::oom::resource::holder mine{permits}; // its task holds one from now on
-//     ...
+//     {
+//         allot::oom::resource::holder mine{permits}; // its task holds one; it ends before the permit is given back
+//         ...
+//     }
+//     semaphore.release();
 //     allot::oom::latch built{tasks};             // by worker: build(); built.count_down();
 //     built.wait();                               // for the threads that count it down
 //     { allot::oom::scoped_wait w{other_task};           result.get(); }
@@ -43,7 +46,9 @@ class resource {
     resource& operator=(const resource&) = delete;
     ~resource() { by_.post({.what = event::resource_ended, .on = id_}); }
 
-    /// The task of the calling thread holds the resource, from construction to destruction, on any thread.
+    /// The task of the calling thread holds the resource, from construction to destruction, on any thread. End it
+    /// before what it stands for is given back: where more hold it than it has permits, a wait for it may be over for
+    /// all that the arbiter knows, and a decision is put off.
     class holder {
       public:
         explicit holder(resource& r) : of_(r) {
