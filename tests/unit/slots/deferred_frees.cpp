@@ -103,10 +103,12 @@ TEST_CASE("what went into a tally comes out of it, whatever the pages", "[slots]
             given[p] += n;
             deferred.add(p, n, shift, capacity, reported.by());
             if (i % 16 == 0) deferred.sweep(reported.by());
-            std::uint32_t sum = 0;
-            for (auto& [which, count] : given) sum += count - reported.slots[which];
-            good = good && sum == deferred.pending() &&
-                   deferred.pending() <= 64 * (allot::deferred_frees::flush_limit(capacity) - 1);
+            good = good && deferred.pending() <= 64 * (allot::deferred_frees::flush_limit(capacity) - 1);
+            if (i % 16 < 2) { // a sweep, and an addition without one
+                std::uint32_t sum = 0;
+                for (auto& [which, count] : given) sum += count - reported.slots[which];
+                good = good && sum == deferred.pending();
+            }
             if (i % 1000 == 999) deferred.flush(reported.by());
         }
         CHECK(good);

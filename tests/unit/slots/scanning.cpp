@@ -56,6 +56,7 @@ std::byte* pick(std::deque<std::byte*>& live, order by, std::mt19937& random) {
 } // namespace
 
 TEST_CASE("a claimed slot costs a bounded number of looks at any occupancy, in any order", "[slots]") {
+    constexpr unsigned rounds = 300;
     for (const std::size_t header : {0u, 4u, 8u})
         for (const order by : {order::random, order::lifo, order::fifo})
             for (const std::size_t batch : {1u, 16u, 32u})
@@ -76,7 +77,7 @@ TEST_CASE("a claimed slot costs a bounded number of looks at any occupancy, in a
                     };
                     while (live.size() * 100 > std::size_t{n} * percent) release(1);
                     bool good = true;
-                    for (int round = 0; round < 1000; ++round) {
+                    for (int round = 0; round < rounds; ++round) {
                         release(batch);
                         for (std::size_t got = 0; got < batch;) {
                             std::byte* out[32];
@@ -90,12 +91,12 @@ TEST_CASE("a claimed slot costs a bounded number of looks at any occupancy, in a
                         }
                     }
                     INFO(percent << " % full, header " << header << ", order " << static_cast<int>(by) << ", batch "
-                                 << batch << ": " << looked << " looks for " << 1000 * batch << " slots, at most "
+                                 << batch << ": " << looked << " looks for " << rounds * batch << " slots, at most "
                                  << furthest << " at once");
                     CHECK(good);
                     CHECK(looked <= scanning::group * put); // each hint was paid for by a release
                     CHECK(furthest <= scanning::scan_limit + 3 * scanning::group);
-                    CHECK(looked <= 1000 * (scanning::group * batch + 2 * scanning::group));
+                    CHECK(looked <= rounds * (scanning::group * batch + 2 * scanning::group));
                     CHECK(page.slots.valid(page.memory.get(), page.cut, static_cast<std::uint32_t>(n - live.size())));
                 }
 }
