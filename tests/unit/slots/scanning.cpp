@@ -77,7 +77,7 @@ TEST_CASE("a claimed slot costs a bounded number of looks at any occupancy, in a
                     };
                     while (live.size() * 100 > std::size_t{n} * percent) release(1);
                     bool good = true;
-                    for (int round = 0; round < rounds; ++round) {
+                    for (unsigned round = 0; round != rounds; ++round) {
                         release(batch);
                         for (std::size_t got = 0; got < batch;) {
                             std::byte* out[32];
