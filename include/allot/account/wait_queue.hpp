@@ -220,9 +220,10 @@ class wait_queue {
         bool reached = false; // the next one that tries for unused memory
         each([&](waiter& w) {
             reached = reached || &w == l.next_announced;
-            const bool waits = due == nullptr || w.passes;
+            const waiter* const before = due;
             if (due == nullptr && w.is_due() && (&w == first_ || &w == l.first_patient)) due = &w;
-            if (w.trying) return;
+            if (w.trying) return; // its thread writes `passes`
+            const bool waits = before == nullptr || w.passes;
             const bool in_turn = w.queued == nullptr && l.trying == 0 && (reached || w.missed);
             if (waits && (fits(w) || in_turn) && (w.judged == nullptr || tell_that_it_may_fit(*w.judged))) {
                 if (in_turn && reached) l.next_announced = behind(w), reached = false;
