@@ -241,7 +241,7 @@ class machine : public situation {
         const bool was_alone = t.alone; // which ends with each event but that of a new try
         if (by != event::announced) t.alone = false;
         if (by == event::failed && was_alone && !t.held_back && t.state == thread_state::alloc &&
-            has_all(id, scope_of(t), false) && !is_served_from_outside(t) && !may_be_served_from_outside(t) &&
+            is_alone(id, scope_of(t), false) && !is_served_from_outside(t) && !may_be_served_from_outside(t) &&
             (may_go_back(t) || !any_unsure())) {
             note_failed_alone(attempt_of(t), t.own);
             roll_back(id, sink);
@@ -462,8 +462,8 @@ class machine : public situation {
     void begin_attempt(thread_id id) noexcept {
         thread& t = threads_[id];
         if (t.task == no_id) return;
-        t.alone_of_all.began = has_all(id) ? epoch_ : 0;
-        t.alone_of_own.began = has_all(id, t.task) ? tasks_[t.task].epoch : 0;
+        t.alone_of_all.began = is_alone(id) ? epoch_ : 0;
+        t.alone_of_own.began = is_alone(id, t.task) ? tasks_[t.task].epoch : 0;
     }
     template <class Sink> void try_alone(thread_id id, Sink& sink) {
         threads_[id].alone = true;
@@ -580,8 +580,7 @@ class machine : public situation {
             if (victim == no_id) victim = find(false, sleeps);
             if (!may_go_back(threads_[victim]) && put_off_for_waits(sink)) return true;
             if (waiting != 1 || !rules_.tries_alone) roll_back(victim, sink);
-            else if (has_all(victim, of, false)) try_alone(victim, sink);
-            else if (is_alone(victim, of, false)) roll_back(victim, sink); // others wait with what they are to return
+            else if (is_alone(victim, of, false)) try_alone(victim, sink);
             else if (may_be_alone(victim, of, false)) delay_for_waits(sink);
             return true;
         }

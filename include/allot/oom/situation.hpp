@@ -194,13 +194,6 @@ class situation {
         const thread& owner = owner_of(threads_[id]);
         return !any_of(of, [&](const thread& t) { return is_in_way(t, surely) && &owner_of(t) != &owner; });
     }
-    /// Whether it is, and none of those has memory that it is to return.
-    bool has_all(thread_id id, task_id of = no_id, bool surely = true) const noexcept {
-        if (!is_alone(id, of, surely)) return false;
-        if (in(thread_state::bufn_throw) + in(thread_state::bufn_wait) == 0) return true;
-        const thread& owner = owner_of(threads_[id]);
-        return !any_of(of, [&](const thread& t) { return goes_back(t) && &owner_of(t) != &owner; });
-    }
     /// Whether an attempt that it began alone has failed, and there was no progress since.
     bool has_tried_alone(thread_id id) const noexcept { return mark_of(threads_[id]).tried == epoch_of(threads_[id]); }
     /// For tests: what its attempts alone say now, as bits; two situations that differ in nothing else go on alike.

@@ -163,6 +163,24 @@ TEST_CASE("workers in a scope share its attempt: all of it is rolled back, and i
     CHECK(all[1] == bufn);
 }
 
+TEST_CASE("an attempt alone counts beside one that goes back and waits for a worker that waits for others", "[oom]") {
+    tasks_of all{2};
+    const thread_id w = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1),
+                    v = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1);
+    all.waits(1, waits_for::task, all.tasks[1]), all.waits(v, waits_for::task, all.tasks[0]);
+    CHECK(all.fails(w) == "");
+    CHECK(all.fails(0) == "1 rolled_back, 2 rolled_back");
+    CHECK(all.step(w, event::thrown) == "");
+    all.all.end_thread(w, all.sink());
+    CHECK(all.decided() == "0 delayed"); // 1 may run: one of its task has ended
+    CHECK(all.all.waited_long(0, all.sink()));
+    CHECK(all.decided() == "0 tries_alone"); // 1 keeps what it has until 0 ends
+    CHECK(all.fails(0) == "0 rolled_back");
+    CHECK(all.sleeps(0) == "0 tries_alone");
+    CHECK(all.fails(0) == "0 rolled_back");
+    CHECK(all.sleeps(0) == "0 split");
+}
+
 TEST_CASE("a worker that runs while its attempt is rolled back goes back at its next refusal", "[oom]") {
     tasks_of all{2};
     const thread_id w = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1),
