@@ -161,7 +161,8 @@ class machine : public situation {
         for (const task_id other : t.others) note_done(t, other);
         for (thread& each : threads_)
             if (each.used && each.joins == id) each.joins = no_id, --each.scopes; // misuse: the scope has ended before
-        step(id, event::ended, sink);
+        threads_[id].covered = true;
+        if (!step(id, event::ended, sink)) decide(sink); // its removal was thrown
         --states_[static_cast<std::size_t>(t.state)];
         if (t.task != no_id) unlist(id, t.task);
         for (const task_id other : t.others) unlist(id, other);
@@ -254,10 +255,7 @@ class machine : public situation {
             if (t.state == thread_state::running && !std::exchange(t.is_woken, false)) roll_back(id, sink);
             spoil_attempts_of_others(id); // it has freed memory only now
         }
-        if (by == event::ended) { // one that is removed still waits, and still frees what it has
-            t.waits = waits_for::nothing;
-            t.covered = true;
-        }
+        if (by == event::ended) t.waits = waits_for::nothing; // one that is removed still waits, and frees what it has
         if (by == event::granted || by == event::ended) time_runs_ = false;
         if (by == event::thrown && t.state == thread_state::split_throw) attempt_of(t).has_split = true;
         set(id, by, sink);
@@ -431,7 +429,8 @@ class machine : public situation {
         thread& owner = attempt_of(threads_[id]);
         if (!may_go_back(threads_[id])) return refuse(id, sink);
         ++owner.attempts;
-        if (&owner != &threads_[id]) note_failed_alone(owner, threads_[id].own);
+        if (&owner != &threads_[id] && is_alone(id, scope_of(threads_[id]), false))
+            note_failed_alone(owner, threads_[id].own);
         // All of its attempt that sleep, and the owner; the others where they request more.
         for (thread_id t = 0; t != threads_.size(); ++t) {
             thread& each = threads_[t];

@@ -142,6 +142,23 @@ TEST_CASE("work that no thread is seen to do: an attempt alone, a split or a ref
     }
 }
 
+TEST_CASE("another thread of the task is not taken for a worker that has not begun", "[oom]") {
+    for (const bool by_latch : {true, false}) {
+        CAPTURE(by_latch);
+        tasks_of all{1};
+        const thread_id other = all.add_thread(all.tasks[0]);
+        const resource_id latch = all.all.add_resource();
+        all.all.hold(latch, no_id, true, all.sink());
+        all.waits(0, by_latch ? waits_for::resource : waits_for::task, by_latch ? latch : all.tasks[0]);
+        CHECK(all.fails(other) == "1 tries_alone");
+        CHECK(all.fails(other) == "1 rolled_back");
+        CHECK(all.sleeps(other) == "1 delayed"); // with what thread 0 has
+        all.all.add_thread(thread_kind::dedicated, all.tasks[0], 0);
+        CHECK(all.all.waited_long(other, all.sink()));
+        CHECK(all.decided() == "1 delayed"); // it runs
+    }
+}
+
 TEST_CASE("workers in a scope share its attempt: all of it is rolled back, and its owner splits", "[oom]") {
     tasks_of all{2};
     const thread_id w = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1),
@@ -179,6 +196,35 @@ TEST_CASE("an attempt alone counts beside one that goes back and waits for a wor
     CHECK(all.sleeps(0) == "0 tries_alone");
     CHECK(all.fails(0) == "0 rolled_back");
     CHECK(all.sleeps(0) == "0 split");
+}
+
+TEST_CASE("a worker of a removed task that ends completes a deadlock, too", "[oom]") {
+    tasks_of all{2};
+    const thread_id w = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1),
+                    v = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1);
+    all.waits(1, waits_for::task, all.tasks[1]), all.waits(v, waits_for::task, all.tasks[0]);
+    all.all.remove_task(all.tasks[1], all.sink());
+    CHECK(all.step(w, event::thrown) == "");
+    CHECK(all.fails(0) == ""); // it frees what it has
+    all.all.end_thread(w, all.sink());
+    CHECK(all.decided() == "0 delayed"); // 1 may run
+}
+
+TEST_CASE("an attempt of workers is one alone only while all others are back, too", "[oom]") {
+    for (const bool waits_on : {true, false}) {
+        CAPTURE(waits_on);
+        tasks_of all{2, rules{.task_is_blocked = blocks::all}};
+        all.waits(0, waits_for::task, all.tasks[1]);
+        all.leaves(1, false), all.all.enter_scope(1); // it begins alone
+        all.waits(1, waits_for::task, all.tasks[1]);
+        const thread_id w = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1),
+                        v = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1);
+        if (!waits_on) all.waits(0, waits_for::nothing);
+        if (!waits_on) CHECK(all.fails(0) == "");
+        CHECK(all.fails(w) == "");
+        CHECK(all.fails(v) == "1 rolled_back, 2 rolled_back, 3 rolled_back");
+        CHECK(all.all.has_tried_alone(1) == waits_on);
+    }
 }
 
 TEST_CASE("a worker that runs while its attempt is rolled back goes back at its next refusal", "[oom]") {
