@@ -233,14 +233,14 @@ class machine : public situation {
         thread& t = threads_[id];
         const bool was_refused = by == event::thrown && std::exchange(t.refused, false);
         if (!is_legal(t.state, by)) return was_refused;
+        const bool was_alone = t.alone; // which ends with each event but that of a new try
+        if (by != event::announced) t.alone = false;
         const thread& owner = owner_of(t);
         if (by == event::failed && t.state == thread_state::alloc && &owner != &t && goes_back(owner)) {
             set(id, event::rolled_back, sink); // with the attempt that it works in
             decide(sink);
             return true;
         }
-        const bool was_alone = t.alone; // which ends with each event but that of a new try
-        if (by != event::announced) t.alone = false;
         if (by == event::failed && was_alone && !t.held_back && t.state == thread_state::alloc &&
             is_alone(id, scope_of(t), false) && !is_served_from_outside(t) && !may_be_served_from_outside(t) &&
             (may_go_back(t) || !any_unsure())) {

@@ -4,6 +4,7 @@
 #include <support/machine.hpp>
 
 using namespace allot::oom;
+using allot::memory_kind;
 using support::tasks_of;
 using enum thread_state;
 
@@ -196,6 +197,18 @@ TEST_CASE("an attempt alone counts beside one that goes back and waits for a wor
     CHECK(all.sleeps(0) == "0 tries_alone");
     CHECK(all.fails(0) == "0 rolled_back");
     CHECK(all.sleeps(0) == "0 split");
+}
+
+TEST_CASE("a worker that tries alone goes back with its attempt", "[oom]") {
+    tasks_of all{1};
+    const thread_id w = all.all.add_thread(thread_kind::dedicated, all.tasks[0], 0),
+                    v = all.all.add_thread(thread_kind::dedicated, all.tasks[0], 0);
+    all.waits(0, waits_for::task, all.tasks[0]);
+    CHECK(all.fails(w) == "1 tries_alone");
+    CHECK(all.fails(v) == "2 tries_alone");
+    CHECK(all.all.announce(w, memory_kind::host, 1, all.sink()));
+    CHECK(all.fails(v) == "0 rolled_back, 2 rolled_back");
+    CHECK(all.step(w, event::failed) == "1 rolled_back");
 }
 
 TEST_CASE("a worker of a removed task that ends completes a deadlock, too", "[oom]") {
