@@ -571,6 +571,7 @@ class machine : public situation {
             if (passes != no_id) { // its request fits
                 set(passes, event::let_pass, sink);
                 threads_[passes].passes = true;
+                threads_[passes].alone = waiting == 1 && rules_.tries_alone && is_alone(passes, of, false);
                 return true;
             }
             if (of == no_id && put_off(sink)) return true;
