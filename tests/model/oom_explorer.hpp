@@ -62,6 +62,7 @@ class explorer {
             else top.goes_on = top.goes_on || who != returns || cast_.what.announced; // else it may never come
             found_.rollbacks += next.made.rollbacks, found_.splits += next.made.splits;
             found_.refusals += next.made.refusals;
+            if (!next.is_valid()) next.made.wrong = "the machine is not valid";
             if (!next.made.wrong.empty()) {
                 report(next, next.made.wrong);
                 break;

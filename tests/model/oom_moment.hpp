@@ -58,6 +58,7 @@ class moment {
     bool is_over() const {
         return !any([&](unsigned o) { return actors_[o].at != phase::over && actors_[o].at != phase::off; });
     }
+    bool is_valid() const { return all_.valid(); }
     bool is_killed() const { return killed_ != none; }
     bool may_be_early() const { return early_ != 0; }
     // The states that differ in nothing but counters of attempts are one.

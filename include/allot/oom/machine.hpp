@@ -244,7 +244,7 @@ class machine : public situation {
         if (by == event::failed && was_alone && !t.held_back && t.state == thread_state::alloc &&
             is_alone(id, scope_of(t), false) && !is_served_from_outside(t) && !may_be_served_from_outside(t) &&
             (may_go_back(t) || !any_unsure())) {
-            note_failed_alone(attempt_of(t), t.own);
+            note_failed_alone(id);
             roll_back(id, sink);
             decide(sink);
             return true;
@@ -429,8 +429,7 @@ class machine : public situation {
         thread& owner = attempt_of(threads_[id]);
         if (!may_go_back(threads_[id])) return refuse(id, sink);
         ++owner.attempts;
-        if (&owner != &threads_[id] && is_alone(id, scope_of(threads_[id]), false))
-            note_failed_alone(owner, threads_[id].own);
+        if (&owner != &threads_[id]) note_failed_alone(id);
         // All of its attempt that sleep, and the owner; the others where they request more.
         for (thread_id t = 0; t != threads_.size(); ++t) {
             thread& each = threads_[t];
@@ -553,10 +552,12 @@ class machine : public situation {
         if (unsure) delay_for_waits(sink);
         return unsure;
     }
-    // It has all memory that others would return, and is refused: it is split when its turn comes again.
-    void note_failed_alone(thread& owner, bool own) noexcept {
-        alone_mark& mark = own ? owner.alone_of_own : owner.alone_of_all;
-        if (mark.began == (own ? tasks_[owner.task].epoch : epoch_)) mark.tried = mark.began;
+    // It has all memory that others would return now, and is refused: it is split when its turn comes again.
+    void note_failed_alone(thread_id id) noexcept {
+        thread &t = threads_[id], &owner = attempt_of(t);
+        if (!is_alone(id, scope_of(t))) return; // one may go on that took some meanwhile
+        alone_mark& mark = t.own ? owner.alone_of_own : owner.alone_of_all;
+        if (mark.began == (t.own ? tasks_[owner.task].epoch : epoch_)) mark.tried = mark.began;
     }
     // `of`: the threads of one task; no_id: all. False: one of them can go on. True: decided, or an event that is due
     // anyway comes first. Those that sleep are rolled back one after the other; the last one tries alone; once all are

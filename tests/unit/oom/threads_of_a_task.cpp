@@ -199,6 +199,20 @@ TEST_CASE("an attempt alone counts beside one that goes back and waits for a wor
     CHECK(all.sleeps(0) == "0 split");
 }
 
+TEST_CASE("an attempt is not one alone once a thread that waited has gone on, and may go on again", "[oom]") {
+    tasks_of all{2};
+    all.waits(1, waits_for::task, all.tasks[0]);
+    all.leaves(0, false), all.all.enter_scope(0); // it begins alone
+    all.waits(1, waits_for::nothing);             // and takes memory
+    const resource_id latch = all.all.add_resource();
+    all.all.hold(latch, no_id, true, all.sink());
+    all.waits(1, waits_for::resource, latch); // for workers that have not begun
+    CHECK(all.fails(0) == "0 tries_alone");
+    CHECK(all.fails(0) == "0 rolled_back");
+    CHECK_FALSE(all.all.has_tried_alone(0));
+    CHECK(all.sleeps(0) == "0 delayed");
+}
+
 TEST_CASE("a worker that tries alone goes back with its attempt", "[oom]") {
     tasks_of all{1};
     const thread_id w = all.all.add_thread(thread_kind::dedicated, all.tasks[0], 0),
