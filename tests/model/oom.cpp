@@ -117,8 +117,8 @@ TEST_CASE("workers that join a scope are rolled back with it, and split with it"
         check_all_end(p);
         p.units = 3; // it waits while the attempt of that one begins, then takes memory
         p.tasks[0][0] = {{1}, {1}};
-        p.tasks[1][0] = {{.needs = 2, .after = {0, 1, waits_for::task}, .workers = {{1}}, .joins = how}};
-        check_all_end(p);
+        p.tasks[1][0] = {{.needs = 3, .after = {0, 1, waits_for::task}, .workers = {{1}}, .joins = how}};
+        check_all_end(p, false);
         p = same(1, 2, 3, {{2}}); // beside a thread of the task that is no worker
         p.tasks[0][0] = needs(2, {{1}});
         check_all_end(p);
