@@ -26,6 +26,20 @@ findings explore(const program& p) {
     f.wrong = f.wrong.substr(0, f.wrong.find('\n'));
     return f;
 }
+// With delays whose time is over too early at most twice; with any task aborted; by other rules. `fit`: each task does,
+// beside what those keep that wait for it, so that none is split unless a delay was over too early.
+void check_all_end(program p, bool fit = true) {
+    for (const unsigned early : {0U, 1U, 2U}) {
+        p.early = early;
+        const findings f = explore(p);
+        CHECK(f.wrong == "");
+        if (fit && early == 0) CHECK((f.splits == 0 && f.refusals == 0));
+    }
+    p.kills = true, p.early = 0;
+    CHECK(explore(p).wrong == "");
+    p.rules.task_is_blocked = blocks::all, p.rules.rolled_back_wakes = wakes::at_scope_end;
+    CHECK(explore(p).wrong == "");
+}
 const std::vector<part> large_and_small{{3, 0}, {2, 0}}, too_large{{5, 0}}, keeps_some{{3, 1}, {2, 0}},
     in_no_scope{{3, 0}, {2, 0, false}};
 
@@ -51,12 +65,88 @@ TEST_CASE("three tasks of one thread", "[oom]") {
         CHECK(explore(same(3, 1, 3, parts)).wrong == "");
 }
 
-TEST_CASE("tasks that wait for a permit of others, too", "[oom]") {
+TEST_CASE("tasks that wait for permits of others, too", "[oom]") {
     const std::vector<part> waits_with_memory{{1, 1}, {2, 0, true, true}}, both{{2, 0, true, true}, {3, 0}};
-    CHECK(explore(same(2, 1, 3, waits_with_memory)).wrong == "");
-    CHECK(explore(same(3, 1, 4, waits_with_memory)).wrong == "");
-    CHECK(explore(same(3, 1, 3, both)).wrong == "");
-    CHECK(explore(same(2, 2, 3, {{3, 0, true, true}})).wrong == "");
+    for (const unsigned permits : {1U, 2U})
+        for (program p : {same(2, 1, 3, waits_with_memory), same(3, 1, 4, waits_with_memory), same(3, 1, 3, both),
+                          same(2, 2, 3, {{3, 0, true, true}})}) {
+            p.permits = permits;
+            CHECK(explore(p).wrong == "");
+        }
+}
+
+TEST_CASE("a thread that waits for another one, with memory: for its task, or a latch", "[oom]") {
+    for (const waits_for how : {waits_for::task, waits_for::resource}) {
+        const auto keeps_and_waits = [how](unsigned thread, unsigned needs = 2) {
+            return std::vector<part>{{1, 1}, {.needs = needs, .after = {thread, 1, how}}};
+        };
+        program p = same(2, 1, 3, {{2}, {2}});
+        p.tasks[1] = {keeps_and_waits(0)};
+        check_all_end(p); // it goes on before that task has ended
+        p.tasks.push_back({{{2}}});
+        check_all_end(p);
+        p.tasks[2] = {{{.needs = 2, .after = {0, 1}}}};
+        p.tasks[1] = {keeps_and_waits(2, 1)};
+        check_all_end(p); // that one's thread begins later
+        p.tasks = {{{{2}}, {{2}}}, {keeps_and_waits(1)}};
+        check_all_end(p); // of several threads
+        p.tasks = {{{{3}}, keeps_and_waits(0, 1)}, {{{2}, {2}}}};
+        check_all_end(p, false); // of its own task, which needs what it keeps
+    }
+}
+
+TEST_CASE("workers that join a scope are rolled back with it, and split with it", "[oom]") {
+    for (const waits_for how : {waits_for::task, waits_for::resource}) {
+        const auto needs = [how](unsigned own, std::vector<part> workers) {
+            return std::vector<part>{{.needs = own, .workers = workers, .joins = how}};
+        };
+        check_all_end(same(2, 1, 3, needs(1, {{2}})));
+        check_all_end(same(2, 1, 4, needs(1, {{2}})));
+        check_all_end(same(1, 2, 3, needs(1, {{2}})));
+        check_all_end(same(2, 1, 3, needs(2, {{3}})), false);
+        check_all_end(same(2, 1, 3, needs(1, {{1}, {1}})));
+        program p = same(2, 1, 4, {{3}, {2}});
+        p.tasks[0][0] = needs(1, {{2, 0, false}});
+        check_all_end(p);
+        p = same(2, 1, 3, {{3}});
+        p.tasks[1][0] = needs(1, {{2}, {.needs = 1, .after = {0, 1, how}}});
+        check_all_end(p, false); // one keeps what the other task needs until that has ended
+        p.units = 4;
+        p.tasks[0][0] = {{1}, {.needs = 1, .workers = {{1}, {2}}, .joins = how}};
+        p.tasks[1][0] = needs(1, {{.needs = 2, .after = {0, 1, how}}});
+        check_all_end(p);
+        p.units = 3; // it waits while the attempt of that one begins, then takes memory
+        p.tasks[0][0] = {{1}, {1}};
+        p.tasks[1][0] = {{.needs = 3, .after = {0, 1, waits_for::task}, .workers = {{1}}, .joins = how}};
+        check_all_end(p, false);
+        p = same(1, 2, 3, {{2}}); // beside a thread of the task that is no worker
+        p.tasks[0][0] = needs(2, {{1}});
+        check_all_end(p);
+    }
+}
+
+TEST_CASE("threads of a pool that work for tasks which wait for them, one after the other", "[oom]") {
+    for (const bool queued : {false, true}) {
+        const auto asks = [](unsigned thread, unsigned job) { return part{.after = {thread, job, waits_for::pool}}; };
+        program p = same(2, 1, 3, {{1, 1}});
+        p.queued = queued;
+        p.pool = {{{.needs = 2, .of = 0}, {.needs = 2, .of = 1}}};
+        p.tasks[0][0].push_back(asks(2, 1)), p.tasks[1][0].push_back(asks(2, 2));
+        check_all_end(p, false); // it works for one, and the other keeps what that needs
+        p.units = 4;
+        check_all_end(p);
+        p.pool = {{{.needs = 2, .of = 0}}, {{.needs = 2, .of = 1}}};
+        p.tasks[1][0].back() = asks(3, 1);
+        check_all_end(p);
+        p = same(3, 1, 3, {{2}});
+        p.queued = queued;
+        p.pool = {{{.needs = 2, .of = 0}, {.needs = 2, .of = 1}}};
+        p.tasks[0][0] = {asks(3, 1), {2}}, p.tasks[1][0] = {asks(3, 2)};
+        check_all_end(p);
+        p.pool[0][0].after = {0, 1}; // it begins with its tasks when they have work
+        p.tasks[0][0] = {{1}, asks(3, 1)};
+        check_all_end(p);
+    }
 }
 
 TEST_CASE("a task that is aborted at any time leaves no other waiting", "[oom]") {

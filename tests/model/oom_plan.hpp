@@ -55,6 +55,9 @@ struct thread_plan {
     bool has_data = false;            // spillable
     bool takes_permit = false, asks_pool = false;
     std::size_t waits_for = SIZE_MAX; // a task
+    bool by_latch = false;            // that its first thread counts down
+    unsigned workers = 0;             // that join the scope of each part, and take a quarter of its bytes each
+    bool joins_by_latch = false;      // it waits for them so, or as for its task
 };
 struct task_plan {
     std::vector<thread_plan> threads;
@@ -74,6 +77,7 @@ struct plan {
     std::vector<task_plan> tasks;
     std::vector<outsider_plan> outsiders;
     unsigned pool_threads = 0, shuffle_threads = 0, permits = 1;
+    bool pools_queue = false; // a thread of a pool works for the tasks of two jobs before it begins the first
     unsigned kills = 0;
     std::uint8_t killed_in = 0; // the thread's state
     bool has_cache = false;
@@ -94,6 +98,20 @@ struct plan {
 };
 
 inline constexpr std::size_t least_part = 4096;
+
+// Waits for threads of others and of the same task.
+inline void add_threads_that_wait(plan& p) {
+    soak::dice d(soak::mix(p.seed + 4)); // other dice: the rest of a plan stays as it was
+    p.pools_queue = d.one_in(2);
+    const bool joins = d.one_in(2);
+    for (task_plan& t : p.tasks)
+        for (thread_plan& w : t.threads) {
+            w.by_latch = d.one_in(2);
+            if (!joins || t.wrong != misdeed::none || !d.one_in(3)) continue;
+            w.workers = static_cast<unsigned>(d.between(1, 2));
+            w.joins_by_latch = d.one_in(2);
+        }
+}
 
 // `plain`: only well-behaved tasks that differ in their sizes and sources, for comparisons of rules.
 inline plan make_plan(std::uint64_t seed, bool plain = false) {
@@ -167,6 +185,7 @@ inline plan make_plan(std::uint64_t seed, bool plain = false) {
             if (!p.outsiders.back().announced) p.all_finish = false; // it may come back too late
         }
     p.pool_limit = plain ? p.limit : d.between(1, 4) * p.limit / 4;
+    if (!plain) add_threads_that_wait(p);
     if (!plain && p.has_cache && d.one_in(2)) p.cache_frees_later = true, p.cache_may_fail = d.one_in(2);
     return p;
 }

@@ -2,6 +2,8 @@
 // and an arbiter. Only the scheduler and the clock are the stage's.
 #pragma once
 
+#include <model/oom_cache.hpp>
+#include <model/oom_outcome.hpp>
 #include <model/oom_plan.hpp>
 #include <support/stage.hpp>
 
@@ -35,29 +37,6 @@ using allot::account;
 struct spark_device : allot::with<allot::use::spark, allot::page::on_device<allot::device::simulated>, allot::fit::best,
                                   allot::order::stream> {};
 struct pool_set : allot::with<allot::use::drill, allot::oom::null> {};
-struct misbehaved : std::runtime_error {
-    using runtime_error::runtime_error;
-};
-// The run is over, though it has not ended.
-struct abandoned : std::exception {};
-
-struct policy {
-    oom::rules rules{};
-    bool restarts = false; // no rollbacks and splits: a task that is refused begins again when another ends
-    std::uint64_t most_steps = UINT64_MAX;
-};
-
-// What a run came to.
-struct outcome {
-    std::string wrong; // the first violation
-    std::uint64_t done = 0, lost = 0, steps = 0, trace = 0;
-    bool ended = true;
-    std::size_t finished = 0, refused = 0, removed = 0, misbehaved = 0; // threads
-    oom::task_stats stats;
-    std::array<bool, oom::thread_states> killed_in{};
-    std::string log;
-};
-
 class situation {
   public:
     explicit situation(const plan& p, bool keeps_log = false) : situation(p, {p.rules}, keeps_log) {}
@@ -65,11 +44,18 @@ class situation {
         : plan_(p), by_(by), keeps_log_(keeps_log), stage_(p.seed, [this] { return stuck(); }, [this] { step(); }) {}
 
     outcome run() {
+        if (plan_.has_cache)
+            cache_.emplace(engine_, stage_, plan_.cache_frees_later, [this] {
+                if (plan_.kills > kills_ && stage_.dice().one_in(4)) kill();
+            });
         for (std::size_t i = 0; i != plan_.tasks.size(); ++i) tasks_.push_back(std::make_unique<work>(*this, i));
         tasks_left_ = tasks_.size();
         for (auto& w : tasks_)
             for (std::size_t t = 0; t != w->plan.threads.size(); ++t)
                 stage_.add([this, &w, t] { t == 0 ? first_thread(*w) : other_thread(*w, t); });
+        for (const task_plan& t : plan_.tasks)
+            for (const thread_plan& w : t.threads)
+                for (unsigned i = 0; i != w.workers * (w.asks_pool ? 2 : 1); ++i) stage_.add([this] { worker(); });
         for (unsigned i = 0; i != plan_.pool_threads + plan_.shuffle_threads; ++i)
             stage_.add([this, i] { pool_thread(i >= plan_.pool_threads); });
         for (const outsider_plan& o : plan_.outsiders) stage_.add([this, &o] { outsider(o); });
@@ -91,13 +77,14 @@ class situation {
     struct work {
         work(situation& in, std::size_t n)
             : plan(in.plan_.tasks[n]), number(n), host{in.engine_, allot::name{"task"}},
-              device{in.gpu_engine_, allot::name{"task"}} {}
+              device{in.gpu_engine_, allot::name{"task"}}, first_is_done{in.tasks_by_} {}
         const task_plan& plan;
         const std::size_t number;
         account host, device;
         std::optional<rows_type> rows;
         std::optional<blocks_type> blocks;
         std::optional<oom::task> task;
+        oom::latch first_is_done;
         std::vector<piece> kept;
         std::size_t threads_left = 0;
         unsigned round = 0, halvings = 0;
@@ -117,6 +104,16 @@ class situation {
         std::exception_ptr error{};
         bool done = false;
     };
+    // A worker of one attempt.
+    struct call {
+        work& of;
+        const thread_plan& what;
+        std::size_t bytes;
+        oom::retry_scope* joins;
+        oom::latch& done;
+        std::exception_ptr error{};
+        bool over = false;
+    };
     struct attempt {
         situation& in;
         work& of;
@@ -125,6 +122,15 @@ class situation {
         ~attempt() {
             (done ? in.out_.done : in.out_.lost) += bytes;
             if (done) of.done += bytes;
+        }
+    };
+    struct count_down_at_end {
+        stage& on;
+        oom::latch& of;
+        ~count_down_at_end() {
+            if (of.try_wait()) return; // by a run of its task before
+            of.count_down();
+            on.wake(&of);
         }
     };
     class permit_back {
@@ -139,49 +145,6 @@ class situation {
       private:
         situation& in_;
     };
-    // Drops its entries when others are short, and may remove a task then.
-    class cache final : public allot::reclaimer {
-      public:
-        explicit cache(situation& in) : reclaimer("cache", 2), in_(in), by_{in.engine_, allot::name{"cache"}} {
-            by_.add(*this);
-        }
-        ~cache() {
-            by_.remove(*this);
-            by_.refund(held_ + writes_);
-        }
-        void keep(std::size_t bytes) {
-            if (!by_.try_charge(bytes)) return;
-            held_ += bytes;
-            by_.notify_unused();
-        }
-        bool reclaim(const allot::shortage& s) noexcept override {
-            if (in_.plan_.kills > in_.kills_ && in_.stage_.dice().one_in(4)) in_.kill();
-            const std::size_t freed = s.critical || s.missing() > held_ ? held_ : s.missing();
-            held_ -= freed;
-            if (in_.plan_.cache_frees_later && freed != 0) {
-                writes_ += freed;
-                comes(freed);
-                in_.stage_.wake(this);
-                return false;
-            }
-            by_.refund(freed);
-            return freed != 0;
-        }
-        std::size_t reclaimable() const noexcept override { return held_; }
-        bool writes() const noexcept { return writes_ != 0; }
-        void end_write(bool fails) {
-            const std::size_t bytes = std::exchange(writes_, 0);
-            if (fails) held_ += bytes;
-            else by_.refund(bytes);
-            fails ? failed(bytes) : arrived(bytes);
-        }
-
-      private:
-        situation& in_;
-        account by_;
-        std::size_t held_ = 0, writes_ = 0;
-    };
-
     // ---- requests -----------------------------------------------------------------------------------------------
 
     template <class Frees> piece freed_by(void* p, Frees frees) {
@@ -256,6 +219,7 @@ class situation {
                 if (w.plan.wrong == misdeed::waits_with_memory && i == 0 && !t.takes_permit)
                     with_permit([&] { point(); });
             }
+            if (t.workers != 0) call_workers(w, t, in.size / 4 + 1);
             point();
             if (w.plan.wrong == misdeed::throws_others && stage_.dice().one_in(2)) throw misbehaved("another error");
             a.done = true;
@@ -306,6 +270,42 @@ class situation {
         const oom::resource::holder mine{permits_};
         does();
     }
+    void call_workers(work& w, const thread_plan& t, std::size_t bytes) {
+        oom::latch done{tasks_by_, t.workers};
+        std::vector<call> calls(t.workers, {w, t, bytes, oom::retry_scope::now(), done});
+        for (call& c : calls) calls_.push_back(&c);
+        stage_.wake(&calls_);
+        {
+            const oom::scoped_wait here = t.joins_by_latch ? oom::scoped_wait{done} : oom::scoped_wait{*w.task};
+            stage_.wait_until(&done, [&] { return done.try_wait(); });
+        }
+        for (call& c : calls) stage_.wait_until(&c, [&] { return c.over; }); // their tokens have ended
+        for (const call& c : calls)
+            if (c.error) std::rethrow_exception(c.error);
+    }
+    void worker() {
+        for (;;) {
+            stage_.wait_until(&calls_, [&] { return !calls_.empty() || tasks_left_ == 0; });
+            if (calls_.empty()) return;
+            call& c = *calls_.front();
+            calls_.pop_front();
+            try {
+                const oom::task_thread here{*c.joins};
+                const count_down_at_end tells{stage_, c.done};
+                oom::with_retry_no_split([&] {
+                    point();
+                    const piece first = take(c.of, c.what.takes, c.bytes - c.bytes / 2, false);
+                    point();
+                    const piece second = take(c.of, c.what.takes, c.bytes / 2 + 1, true);
+                    point();
+                });
+            } catch (...) {
+                c.error = std::current_exception();
+            }
+            c.over = true;
+            stage_.wake(&c);
+        }
+    }
     void ask_pool(work& w, const thread_plan& t) {
         job j{w, t};
         j.what.asks_pool = false;
@@ -319,11 +319,16 @@ class situation {
         if (j.error) std::rethrow_exception(j.error);
     }
     void do_thread(work& w, const thread_plan& t) {
-        if (t.waits_for != SIZE_MAX)
-            if (const work& other = *tasks_[t.waits_for]; !other.over && other.task) {
+        if (t.waits_for != SIZE_MAX) {
+            const work& other = *tasks_[t.waits_for];
+            if (t.by_latch) {
+                const oom::scoped_wait until{other.first_is_done};
+                stage_.wait_until(&other.first_is_done, [&] { return other.first_is_done.try_wait(); });
+            } else if (!other.over && other.task) {
                 const oom::scoped_wait until{*other.task};
                 stage_.wait_until(&other, [&] { return other.over; });
             }
+        }
         if (w.plan.keeps != 0) oom::with_retry_no_split([&] { w.kept.push_back(charged(w.host, w.plan.keeps)); });
         if (t.takes_permit) with_permit([&] { do_parts(w, t); });
         else do_parts(w, t);
@@ -335,6 +340,8 @@ class situation {
     void thread_of_task(work& w, const thread_plan& t) {
         try {
             const oom::task_thread here{*w.task};
+            std::optional<count_down_at_end> tells;
+            if (&t == &w.plan.threads[0]) tells.emplace(stage_, w.first_is_done);
             point();
             do_thread(w, t);
             ++out_.finished;
@@ -398,6 +405,7 @@ class situation {
         stage_.wake(&w.round);
         stage_.wake(&tasks_left_);
         stage_.wake(&jobs_);
+        stage_.wake(&calls_);
         if (cache_) stage_.wake(&*cache_);
         stage_.wake(&w);
     }
@@ -416,7 +424,7 @@ class situation {
             if (jobs_.empty()) return;
             std::vector<job*> mine{jobs_.front()};
             jobs_.pop_front();
-            if (shuffles && !jobs_.empty()) mine.push_back(jobs_.front()), jobs_.pop_front();
+            if ((shuffles || plan_.pools_queue) && !jobs_.empty()) mine.push_back(jobs_.front()), jobs_.pop_front();
             {
                 oom::task_thread here{*mine[0]->of.task, shuffles ? oom::thread_kind::shuffle : oom::thread_kind::pool};
                 if (mine.size() == 2) here.begin(*mine[1]->of.task);
@@ -577,10 +585,11 @@ class situation {
     allot::buffer_memory pool_memory_{pool_};
     rows_type rows_{engine_, allot::page_bytes{16_KiB}, unheard};
     gpu_type gpu_{api_, gpu_engine_, unheard};
-    oom::resource permits_{tasks_by_};
+    oom::resource permits_{tasks_by_, plan_.permits};
     unsigned free_permits_ = plan_.permits, kills_ = 0;
-    std::optional<cache> cache_ = plan_.has_cache ? std::make_optional<cache>(*this) : std::nullopt;
+    std::optional<cache> cache_;
     std::deque<job*> jobs_;
+    std::deque<call*> calls_;
     std::vector<std::unique_ptr<work>> tasks_;
     std::size_t tasks_left_ = 0, running_ = plan_.tasks.size();
     bool given_up_ = false;

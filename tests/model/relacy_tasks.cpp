@@ -191,6 +191,37 @@ template <unsigned Threads> struct permit : rl::test_suite<permit<Threads>, Thre
     void after() { RL_ASSERT(end() <= Threads); }
 };
 
+// The first has a byte, and waits for a latch that the second counts down when it has worked. Its wait is over at any
+// step of a decision over the others, which need its byte: none is split, since it is seen to be over.
+template <unsigned Threads> struct counted : rl::test_suite<counted<Threads>, Threads>, working {
+    std::optional<oom::latch> done;
+
+    void before() {
+        start(3);
+        done.emplace(all->tasks);
+    }
+    void thread(unsigned index) {
+        if (index > 1) return run(*all->queries[index], 3);
+        oom::task_thread here{*all->queries[index]};
+        if (index == 1) {
+            RL_ASSERT(work(2));
+            return done->count_down();
+        }
+        RL_ASSERT(charge(1));
+        {
+            const oom::scoped_wait w{*done};
+            while (!done->try_wait()) rl::yield(1, $);
+        }
+        refund(1);
+        RL_ASSERT(work(3));
+    }
+    void after() {
+        for (const auto& r : all->tasks.now().resources()) RL_ASSERT(r.holders.empty());
+        done.reset();
+        RL_ASSERT(end() == 0);
+    }
+};
+
 // The task of one is removed, at any step. The others finish while its thread is there.
 template <unsigned Threads> struct removed : rl::test_suite<removed<Threads>, Threads>, working {
     void before() { start(3); }
@@ -243,8 +274,9 @@ int main(int argc, char**) {
                    holds<contend<3, 4>>(runs, 0) && holds<throwing<2>>(runs, 0) && holds<throwing<3>>(runs, 0) &&
                    holds<unknown<2>>(2 * runs, 0) && holds<unknown<3>>(2 * runs, 0) && holds<result<2>>(2 * runs, 0) &&
                    holds<result<3>>(2 * runs, 0) && holds<permit<2>>(runs, 0) && holds<permit<3>>(runs, 0) &&
-                   holds<removed<2>>(2 * runs, 0) && holds<removed<3>>(2 * runs, 0) &&
-                   holds<sleepers<2>>(2 * runs, 0) && holds<sleepers<3>>(2 * runs, 0) && holds<sleepers<4>>(4 * runs, 0)
+                   holds<counted<2>>(runs, 0) && holds<counted<3>>(2 * runs, 0) && holds<removed<2>>(2 * runs, 0) &&
+                   holds<removed<3>>(2 * runs, 0) && holds<sleepers<2>>(2 * runs, 0) &&
+                   holds<sleepers<3>>(2 * runs, 0) && holds<sleepers<4>>(4 * runs, 0)
                ? 0
                : 1;
 }

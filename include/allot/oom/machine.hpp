@@ -160,7 +160,8 @@ class machine : public situation {
         for (const task_id other : t.others) note_done(t, other);
         for (thread& each : threads_)
             if (each.used && each.joins == id) each.joins = no_id, --each.scopes; // misuse: the scope has ended before
-        step(id, event::ended, sink);
+        threads_[id].covered = true;
+        if (!step(id, event::ended, sink)) decide(sink); // its removal was thrown
         --states_[static_cast<std::size_t>(t.state)];
         if (t.task != no_id) unlist(id, t.task);
         for (const task_id other : t.others) unlist(id, other);
@@ -231,18 +232,18 @@ class machine : public situation {
         thread& t = threads_[id];
         const bool was_refused = by == event::thrown && std::exchange(t.refused, false);
         if (!is_legal(t.state, by)) return was_refused;
+        const bool was_alone = t.alone; // which ends with each event but that of a new try
+        if (by != event::announced) t.alone = false;
         const thread& owner = owner_of(t);
         if (by == event::failed && t.state == thread_state::alloc && &owner != &t && goes_back(owner)) {
             set(id, event::rolled_back, sink); // with the attempt that it works in
             decide(sink);
             return true;
         }
-        const bool was_alone = t.alone; // which ends with each event but that of a new try
-        if (by != event::announced) t.alone = false;
         if (by == event::failed && was_alone && !t.held_back && t.state == thread_state::alloc &&
-            has_all(id, scope_of(t), false) && !is_served_from_outside(t) && !may_be_served_from_outside(t) &&
+            is_alone(id, scope_of(t), false) && !is_served_from_outside(t) && !may_be_served_from_outside(t) &&
             (may_go_back(t) || !any_unsure())) {
-            note_failed_alone(attempt_of(t), t.own);
+            note_failed_alone(id);
             roll_back(id, sink);
             decide(sink);
             return true;
@@ -253,10 +254,7 @@ class machine : public situation {
             if (t.state == thread_state::running && !std::exchange(t.is_woken, false)) roll_back(id, sink);
             spoil_attempts_of_others(id); // it has freed memory only now
         }
-        if (by == event::ended) { // one that is removed still waits, and still frees what it has
-            t.waits = waits_for::nothing;
-            t.covered = true;
-        }
+        if (by == event::ended) t.waits = waits_for::nothing; // one that is removed still waits, and frees what it has
         if (by == event::granted || by == event::ended) time_runs_ = false;
         if (by == event::thrown && t.state == thread_state::split_throw) attempt_of(t).has_split = true;
         set(id, by, sink);
@@ -432,7 +430,7 @@ class machine : public situation {
         thread& owner = attempt_of(threads_[id]);
         if (!may_go_back(threads_[id])) return refuse(id, sink);
         ++owner.attempts;
-        if (&owner != &threads_[id]) note_failed_alone(owner, threads_[id].own);
+        if (&owner != &threads_[id]) note_failed_alone(id);
         // All of its attempt that sleep, and the owner; the others where they request more.
         for (thread_id t = 0; t != threads_.size(); ++t) {
             thread& each = threads_[t];
@@ -463,8 +461,8 @@ class machine : public situation {
     void begin_attempt(thread_id id) noexcept {
         thread& t = threads_[id];
         if (t.task == no_id) return;
-        t.alone_of_all.began = has_all(id) ? epoch_ : 0;
-        t.alone_of_own.began = has_all(id, t.task) ? tasks_[t.task].epoch : 0;
+        t.alone_of_all.began = is_alone(id) ? epoch_ : 0;
+        t.alone_of_own.began = is_alone(id, t.task) ? tasks_[t.task].epoch : 0;
     }
     template <class Sink> void try_alone(thread_id id, Sink& sink) {
         threads_[id].alone = true;
@@ -554,10 +552,12 @@ class machine : public situation {
         if (unsure) delay_for_waits(sink);
         return unsure;
     }
-    // It has all memory that others would return, and is refused: it is split when its turn comes again.
-    void note_failed_alone(thread& owner, bool own) noexcept {
-        alone_mark& mark = own ? owner.alone_of_own : owner.alone_of_all;
-        if (mark.began == (own ? tasks_[owner.task].epoch : epoch_)) mark.tried = mark.began;
+    // It has all memory that others would return now, and is refused: it is split when its turn comes again.
+    void note_failed_alone(thread_id id) noexcept {
+        thread &t = threads_[id], &owner = attempt_of(t);
+        if (!is_alone(id, scope_of(t))) return; // one may go on that took some meanwhile
+        alone_mark& mark = t.own ? owner.alone_of_own : owner.alone_of_all;
+        if (mark.began == (t.own ? tasks_[owner.task].epoch : epoch_)) mark.tried = mark.began;
     }
     // `of`: the threads of one task; no_id: all. False: one of them can go on. True: decided, or an event that is due
     // anyway comes first. Those that sleep are rolled back one after the other; the last one tries alone; once all are
@@ -572,6 +572,7 @@ class machine : public situation {
             if (passes != no_id) { // its request fits
                 set(passes, event::let_pass, sink);
                 threads_[passes].passes = true;
+                threads_[passes].alone = waiting == 1 && rules_.tries_alone && is_alone(passes, of, false);
                 return true;
             }
             if (of == no_id && put_off(sink)) return true;
@@ -580,8 +581,7 @@ class machine : public situation {
             if (victim == no_id) victim = find(false, sleeps);
             if (!may_go_back(threads_[victim]) && put_off_for_waits(sink)) return true;
             if (waiting != 1 || !rules_.tries_alone) roll_back(victim, sink);
-            else if (has_all(victim, of, false)) try_alone(victim, sink);
-            else if (is_alone(victim, of, false)) roll_back(victim, sink); // others wait with what they are to return
+            else if (is_alone(victim, of, false)) try_alone(victim, sink);
             else if (may_be_alone(victim, of, false)) delay_for_waits(sink);
             return true;
         }

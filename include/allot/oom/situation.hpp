@@ -195,13 +195,6 @@ class situation {
         const thread& owner = owner_of(threads_[id]);
         return !any_of(of, [&](const thread& t) { return is_in_way(t, surely) && &owner_of(t) != &owner; });
     }
-    /// Whether it is, and none of those has memory that it is to return.
-    bool has_all(thread_id id, task_id of = no_id, bool surely = true) const noexcept {
-        if (!is_alone(id, of, surely)) return false;
-        if (in(thread_state::bufn_throw) + in(thread_state::bufn_wait) == 0) return true;
-        const thread& owner = owner_of(threads_[id]);
-        return !any_of(of, [&](const thread& t) { return goes_back(t) && &owner_of(t) != &owner; });
-    }
     /// Whether an attempt that it began alone has failed, and there was no progress since.
     bool has_tried_alone(thread_id id) const noexcept { return mark_of(threads_[id]).tried == epoch_of(threads_[id]); }
     /// For tests: what its attempts alone say now, as bits; two situations that differ in nothing else go on alike.
@@ -345,19 +338,24 @@ class situation {
     bool may_be_stuck(const thread& t, bool runners) const noexcept {
         return t.may_run || is_unsure(t) || (runners && runs_in_blocked_task(t));
     }
-    // Whether it waits for work that no thread is seen to do: it may not have begun, or may be over.
+    // Whether it waits for work that no thread is seen to do: it may not have begun, or may be over. In a scope it is
+    // the work of those that join it; each counts a latch down once.
     bool is_unsure(const thread& t) const noexcept {
         if (t.lasts || !takes_part(t) || !is_stuck(t)) return false;
         const bool for_pool = t.waits == waits_for::pool;
+        std::ptrdiff_t due = 1;
         if (t.waits == waits_for::resource) { // a latch: who counts it down is not known
             const auto& holders = resources_[t.on].holders;
-            if (std::find(holders.begin(), holders.end(), no_id) == holders.end()) return false;
+            if ((due = std::count(holders.begin(), holders.end(), no_id)) == 0) return false;
         } else if (t.waits != waits_for::task && !for_pool) {
             return false;
         }
         const task_id by = t.waits == waits_for::task ? t.on : t.task;
-        return !any_of(by,
-                       [&](const thread& o) { return &o != &t && (!for_pool || o.kind != thread_kind::dedicated); });
+        const bool joins = !for_pool && by == t.task && t.scopes != 0;
+        return !any_of(by, [&](const thread& o) {
+            if (&o == &t || (for_pool && o.kind == thread_kind::dedicated)) return false;
+            return (!joins || (o.joins != no_id && &owner_of(o) == &owner_of(t))) && --due <= 0;
+        });
     }
     bool any_unsure() const noexcept {
         return std::any_of(threads_.begin(), threads_.end(), [&](const thread& t) { return t.used && is_unsure(t); });

@@ -4,6 +4,7 @@
 #include <support/machine.hpp>
 
 using namespace allot::oom;
+using allot::memory_kind;
 using support::tasks_of;
 using enum thread_state;
 
@@ -151,6 +152,23 @@ TEST_CASE("work that no thread is seen to do: an attempt alone, a split or a ref
     }
 }
 
+TEST_CASE("another thread of the task is not taken for a worker that has not begun", "[oom]") {
+    for (const bool by_latch : {true, false}) {
+        CAPTURE(by_latch);
+        tasks_of all{1};
+        const thread_id other = all.add_thread(all.tasks[0]);
+        const resource_id latch = all.all.add_resource();
+        all.all.hold(latch, no_id, true, all.sink());
+        all.waits(0, by_latch ? waits_for::resource : waits_for::task, by_latch ? latch : all.tasks[0]);
+        CHECK(all.fails(other) == "1 tries_alone");
+        CHECK(all.fails(other) == "1 rolled_back");
+        CHECK(all.sleeps(other) == "1 delayed"); // with what thread 0 has
+        all.all.add_thread(thread_kind::dedicated, all.tasks[0], 0);
+        CHECK(all.all.waited_long(other, all.sink()));
+        CHECK(all.decided() == "1 delayed"); // it runs
+    }
+}
+
 TEST_CASE("workers in a scope share its attempt: all of it is rolled back, and its owner splits", "[oom]") {
     tasks_of all{2};
     const thread_id w = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1),
@@ -170,6 +188,79 @@ TEST_CASE("workers in a scope share its attempt: all of it is rolled back, and i
     CHECK(all.waits(1, waits_for::nothing) == "");
     CHECK(all.step(1, event::ready) == "0 tries_alone"); // the error came from a worker
     CHECK(all[1] == bufn);
+}
+
+TEST_CASE("an attempt alone counts beside one that goes back and waits for a worker that waits for others", "[oom]") {
+    tasks_of all{2};
+    const thread_id w = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1),
+                    v = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1);
+    all.waits(1, waits_for::task, all.tasks[1]), all.waits(v, waits_for::task, all.tasks[0]);
+    CHECK(all.fails(w) == "");
+    CHECK(all.fails(0) == "1 rolled_back, 2 rolled_back");
+    CHECK(all.step(w, event::thrown) == "");
+    all.all.end_thread(w, all.sink());
+    CHECK(all.decided() == "0 delayed"); // 1 may run: one of its task has ended
+    CHECK(all.all.waited_long(0, all.sink()));
+    CHECK(all.decided() == "0 tries_alone"); // 1 keeps what it has until 0 ends
+    CHECK(all.fails(0) == "0 rolled_back");
+    CHECK(all.sleeps(0) == "0 tries_alone");
+    CHECK(all.fails(0) == "0 rolled_back");
+    CHECK(all.sleeps(0) == "0 split");
+}
+
+TEST_CASE("an attempt is not one alone once a thread that waited has gone on, and may go on again", "[oom]") {
+    tasks_of all{2};
+    all.waits(1, waits_for::task, all.tasks[0]);
+    all.leaves(0, false), all.all.enter_scope(0); // it begins alone
+    all.waits(1, waits_for::nothing);             // and takes memory
+    const resource_id latch = all.all.add_resource();
+    all.all.hold(latch, no_id, true, all.sink());
+    all.waits(1, waits_for::resource, latch); // for workers that have not begun
+    CHECK(all.fails(0) == "0 tries_alone");
+    CHECK(all.fails(0) == "0 rolled_back");
+    CHECK_FALSE(all.all.has_tried_alone(0));
+    CHECK(all.sleeps(0) == "0 delayed");
+}
+
+TEST_CASE("a worker that tries alone goes back with its attempt", "[oom]") {
+    tasks_of all{1};
+    const thread_id w = all.all.add_thread(thread_kind::dedicated, all.tasks[0], 0),
+                    v = all.all.add_thread(thread_kind::dedicated, all.tasks[0], 0);
+    all.waits(0, waits_for::task, all.tasks[0]);
+    CHECK(all.fails(w) == "1 tries_alone");
+    CHECK(all.fails(v) == "2 tries_alone");
+    CHECK(all.all.announce(w, memory_kind::host, 1, all.sink()));
+    CHECK(all.fails(v) == "0 rolled_back, 2 rolled_back");
+    CHECK(all.step(w, event::failed) == "1 rolled_back");
+}
+
+TEST_CASE("a worker of a removed task that ends completes a deadlock, too", "[oom]") {
+    tasks_of all{2};
+    const thread_id w = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1),
+                    v = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1);
+    all.waits(1, waits_for::task, all.tasks[1]), all.waits(v, waits_for::task, all.tasks[0]);
+    all.all.remove_task(all.tasks[1], all.sink());
+    CHECK(all.step(w, event::thrown) == "");
+    CHECK(all.fails(0) == ""); // it frees what it has
+    all.all.end_thread(w, all.sink());
+    CHECK(all.decided() == "0 delayed"); // 1 may run
+}
+
+TEST_CASE("an attempt of workers is one alone only while all others are back, too", "[oom]") {
+    for (const bool waits_on : {true, false}) {
+        CAPTURE(waits_on);
+        tasks_of all{2, rules{.task_is_blocked = blocks::all}};
+        all.waits(0, waits_for::task, all.tasks[1]);
+        all.leaves(1, false), all.all.enter_scope(1); // it begins alone
+        all.waits(1, waits_for::task, all.tasks[1]);
+        const thread_id w = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1),
+                        v = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1);
+        if (!waits_on) all.waits(0, waits_for::nothing);
+        if (!waits_on) CHECK(all.fails(0) == "");
+        CHECK(all.fails(w) == "");
+        CHECK(all.fails(v) == "1 rolled_back, 2 rolled_back, 3 rolled_back");
+        CHECK(all.all.has_tried_alone(1) == waits_on);
+    }
 }
 
 TEST_CASE("a worker that runs while its attempt is rolled back goes back at its next refusal", "[oom]") {
