@@ -168,6 +168,14 @@ TEST_CASE("a thread that joins a scope without a task, or one that has ended", "
     });
 }
 
+TEST_CASE("a latch that is counted down more often than its count", "[death][oom]") {
+    for (const int count : {0, 1})
+        reported("a latch is counted down more often than its count", "", [count](fixture& f) {
+            allot::oom::latch open{*f.tasks, count};
+            for (int n = 0; n <= count; ++n) open.count_down();
+        });
+}
+
 TEST_CASE("an arbiter that ends before what has it", "[death][oom]") {
     static constexpr const char* task_lives = "an arbiter ends before a task or resource of it: end them first";
     static constexpr const char* root_lives =

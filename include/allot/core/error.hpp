@@ -98,6 +98,7 @@ enum class misuse {
     living_root,        // an arbiter ends before a root account that has it
     other_arbiter,      // a thread is to work for a task of another arbiter than its task_thread's
     inactive_scope,     // a task_thread joins a retry_scope that has no task, or has ended
+    open_latch,         // a latch is counted down more often than its count
     pinned_halves,      // halves() of a spillable buffer that is pinned
     moved_from,         // pin() of a spillable buffer that was moved from
     living_pin,         // a spillable buffer ends while it is pinned
@@ -145,6 +146,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "an arbiter ends before a root account that has it: end the account first",
         "a task of another arbiter than the task_thread's: begin a second task_thread for it",
         "a task_thread joins a retry_scope without a task, or that has ended: join one of a thread with a task_thread",
+        "a latch is counted down more often than its count",
         "halves() of a spillable buffer that is pinned: end its pins first",
         "pin() of a spillable buffer that was moved from: pin the one that it was moved to",
         "a spillable buffer ends while it is pinned: end its pins first",

@@ -98,8 +98,8 @@ class machine : public situation {
         case event::task_ended: return end_task(c.on, sink), 1;
         case event::resource_begun: return add_resource(static_cast<std::uint32_t>(c.number));
         case event::resource_ended: return end_resource(c.on), 1;
-        case event::held: return hold(c.on, static_cast<task_id>(c.number), true, sink), 1;
-        case event::let_go: return hold(c.on, static_cast<task_id>(c.number), false, sink), 1;
+        case event::held: return hold(c.on, static_cast<task_id>(c.number), true, sink, c.thread);
+        case event::let_go: return hold(c.on, static_cast<task_id>(c.number), false, sink);
         case event::refunded: return freed(kind, c.free, sink), 1;
         case event::held_outside: return outside_[c.detail].held += c.bytes, 1;
         case event::returned:
@@ -210,17 +210,16 @@ class machine : public situation {
         return id;
     }
     void end_resource(resource_id id) noexcept { resources_[id] = {}; }
-    template <class Sink> void hold(resource_id r, task_id by, bool now, Sink sink) {
+    /// `holds`: the thread that does from now on. Returns: false if it was not held.
+    template <class Sink> bool hold(resource_id r, task_id by, bool now, Sink sink, thread_id holds = no_id) {
         auto& holders = resources_[r].holders;
         const auto waits_for_it = [r](const thread& t) { return t.waits == waits_for::resource && t.on == r; };
-        if (now) {
-            holders.push_back(by);
-            if (holders.size() == resources_[r].permits) // others have it
-                note_over([&](const thread& t) { return waits_for_it(t) && t.task != by; }, false);
-        } else if (erase_one(holders, by) && (by != no_id || holders.size() < resources_[r].permits)) {
-            note_over(waits_for_it);
-        }
-        decide(sink); // a hold may complete a deadlock, too
+        if (!now && !erase_one(holders, by)) return false;
+        if (now) holders.push_back(by);
+        const bool has_one = holders.size() < resources_[r].permits;
+        if (!now && (has_one || by != no_id)) note_over(waits_for_it);
+        if (now && !has_one) note_over([&](const thread& t) { return waits_for_it(t) && is_other(t, holds); }, false);
+        return decide(sink), true; // a hold may complete a deadlock, too
     }
 
     // ---- events -----------------------------------------------------------------------------------------------
@@ -459,7 +458,7 @@ class machine : public situation {
     }
     // Notes whether the attempt is alone from its beginning: `began` is the epoch then, else 0.
     void begin_attempt(thread_id id) noexcept {
-        thread& t = threads_[id];
+        thread& t = attempt_of(threads_[id]);
         if (t.task == no_id) return;
         t.alone_of_all.began = is_alone(id) ? epoch_ : 0;
         t.alone_of_own.began = is_alone(id, t.task) ? tasks_[t.task].epoch : 0;

@@ -52,10 +52,11 @@ class resource {
     class holder {
       public:
         explicit holder(resource& r) : of_(r) {
-            if (const task_thread* const here = task_thread::now(r.by_)) task_ = here->task_now();
+            const task_thread* const here = task_thread::now(r.by_);
+            if (here != nullptr) task_ = here->task_now();
             if (task_ == no_id) return;
             number_ = r.by_.tasks().number_of(task_);
-            r.by_.post({.what = event::held, .on = r.id_, .number = task_});
+            r.by_.post({.what = event::held, .thread = here->id(), .on = r.id_, .number = task_});
         }
         holder(const holder&) = delete;
         holder& operator=(const holder&) = delete;
@@ -90,17 +91,21 @@ class latch {
     latch(const latch&) = delete;
     latch& operator=(const latch&) = delete;
 
-    /// Call it before the token of the thread ends. Requires: it was called less than `count` times.
+    /// Call it before the token of the thread ends. Requires: it was called less than `count` times; another call does
+    /// nothing, and checked builds report it.
     void count_down() noexcept {
-        post(event::let_go);
-        left_.count_down();
+        if (ALLOT_LIKELY(post(event::let_go))) return left_.count_down();
+        if constexpr (ALLOT_CHECKED != 0) report_misuse({.kind = misuse::open_latch});
     }
     void wait() const noexcept;
     bool try_wait() const noexcept { return left_.try_wait(); }
 
   private:
     friend class scoped_wait;
-    void post(event what) { open_.by_.post({.what = what, .on = open_.id_, .number = no_id}); } // by no task
+    // By no task. False: it was not held.
+    bool post(event what) noexcept {
+        return open_.by_.post({.what = what, .on = open_.id_, .number = no_id}).result != 0;
+    }
 
     resource open_; // held once for each that is to come
     std::latch left_;

@@ -265,6 +265,9 @@ class situation {
         }
         return false;
     }
+    bool is_other(const thread& t, thread_id than) const noexcept {
+        return static_cast<std::size_t>(&t - threads_.data()) != than;
+    }
     // Threads in this state.
     std::uint32_t in(thread_state s) const noexcept { return states_[static_cast<std::size_t>(s)]; }
     std::uint32_t asleep() const noexcept { return in(thread_state::blocked) + in(thread_state::bufn); }

@@ -4,6 +4,7 @@
 #include <support/tasks.hpp>
 
 #include <allot/oom/retry_scope.hpp>
+#include <allot/oom/scoped_wait.hpp>
 #include <allot/oom/task.hpp>
 
 #include <memory>
@@ -58,6 +59,15 @@ TEST_CASE("scopes that end out of order, or after their token, leave the others 
     CHECK(inner->wait({.outcome = allot::charge_outcome::rolled_back}) == allot::verdict::refused);
     inner.reset();
     CHECK(retry_scope::now() == nullptr);
+}
+
+TEST_CASE("a latch that is counted down more often than its count stays open", "[oom]") {
+    arbiter tasks;
+    allot::oom::latch two{tasks, 2}, none{tasks, 0};
+    for (int n = 0; n != 4; ++n) two.count_down();
+    none.count_down();
+    two.wait();
+    none.wait();
 }
 
 TEST_CASE("a thread does not work for a task of another arbiter", "[oom]") {

@@ -190,6 +190,36 @@ TEST_CASE("workers in a scope share its attempt: all of it is rolled back, and i
     CHECK(all[1] == bufn);
 }
 
+TEST_CASE("an attempt whose worker splits begins alone again: where it fails, its owner splits", "[oom]") {
+    tasks_of all{1};
+    const auto worker = [&] { return all.all.add_thread(thread_kind::dedicated, all.tasks[0], 0); };
+    const auto goes_back = [&](thread_id w) {
+        all.step(w, event::thrown), all.all.end_thread(w, all.sink());
+        all.waits(0, waits_for::nothing);
+        return all.step(0, event::ready);
+    };
+    thread_id w = worker();
+    all.waits(0, waits_for::task, all.tasks[0]);
+    all.all.never_fits(w, memory_kind::host, 9, all.sink());
+    CHECK(all.decided() == "1 split");
+    all.step(w, event::thrown);
+    CHECK(all.fails(w) == "1 tries_alone");
+    CHECK(all.fails(w) == "0 rolled_back, 1 rolled_back");
+    CHECK(goes_back(w) == "0 split"); // its attempt was alone, though it began behind a split
+}
+
+TEST_CASE("who takes a permit ends no wait of another thread of its task", "[oom]") {
+    tasks_of all{2};
+    const thread_id p = all.add_thread(all.tasks[0], thread_kind::pool);
+    const resource_id r = all.all.add_resource();
+    all.all.hold(r, all.tasks[1], true, all.sink(), 1);
+    all.waits(0, waits_for::resource, r), all.waits(p, waits_for::resource, r);
+    all.all.hold(r, all.tasks[1], false, all.sink());
+    CHECK((all.all[0].may_run && all.all[p].may_run));
+    all.all.hold(r, all.tasks[0], true, all.sink(), p); // its wait ends behind that
+    CHECK((!all.all[0].may_run && all.all[p].may_run));
+}
+
 TEST_CASE("an attempt alone counts beside one that goes back and waits for a worker that waits for others", "[oom]") {
     tasks_of all{2};
     const thread_id w = all.all.add_thread(thread_kind::dedicated, all.tasks[1], 1),
