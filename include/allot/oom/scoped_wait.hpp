@@ -103,7 +103,7 @@ class latch {
   private:
     friend class scoped_wait;
     // By no task. False: it was not held.
-    bool post(event what) noexcept {
+    bool post(event what) {
         return open_.by_.post({.what = what, .on = open_.id_, .number = no_id}).result != 0;
     }
 
