@@ -34,12 +34,6 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// Of what tasks may have there, in parts of `whole_share`; 0: not known.
-inline std::int64_t share_of(std::size_t bytes, std::size_t room, std::size_t unknown) noexcept {
-    if (unknown >= room) return 0;
-    const double share = static_cast<double>(bytes) / static_cast<double>(room - unknown);
-    return share < 1 ? 1 + static_cast<std::int64_t>(share * oom::whole_share) : oom::whole_share;
-}
 // A try that failed, for the arbiter: why, and what others may return where it was refused.
 inline oom::command failure_of(const waiter& w) noexcept {
     oom::command c{.what = oom::event::failed, .detail = w.how_it_failed()};
@@ -51,7 +45,7 @@ inline oom::command failure_of(const waiter& w) noexcept {
     c.bytes = w.judged->held_by_no_task(*w.at);
     const std::size_t free = w.at->headroom(), room = sum_or_max(w.at->used(), free);
     c.free = free > w.also.bytes ? free - w.also.bytes : 0;
-    if (w.holds != nullptr) c.number = share_of(sum_or_max(w.holds->used(), w.needs()), room, c.bytes);
+    if (w.holds != nullptr) c.number = oom::share_of(sum_or_max(w.holds->used(), w.needs()), room - min(room, c.bytes));
     return c;
 }
 // Under the lock, in this order: what a waiter's own failed try refunds is counted for it (undoing), so that it does

@@ -53,9 +53,9 @@ enum class event : std::uint8_t {
     overdue,     // it has slept as long as it may
     waited_long, // a decision was put off as long as it may be
     scope_begun, // detail: 1 if free memory is whole again
-    scope_ended, // detail: 1 if its work is done; free; bytes: that its task keeps, SIZE_MAX: not known
+    scope_ended, // detail: 1 if its work is done; free; number: share that its task keeps, -1: not known
     barred,      // detail: 1 while it must not be rolled back
-    waits,       // detail: waits_for; on; bytes: as scope_ended
+    waits,       // detail: waits_for; on; number: as scope_ended
     covered,     // detail: 1 while the same thread works by an inner token
     joined,      // it works for a further task
     left,        // it works for one of its tasks no longer
@@ -72,9 +72,16 @@ enum class event : std::uint8_t {
 };
 inline constexpr std::uint8_t failed_by_own_limit = 1; // a limit of its task alone refuses
 inline constexpr std::uint8_t failed_held_back = 2;    // it fits, but goes behind one that is due
-inline constexpr std::int64_t whole_share = 1 << 20;
-inline constexpr std::size_t events = 18; // that change a thread's state
+inline constexpr std::int64_t whole_share = 1 << 20;   // of what tasks may have
+inline constexpr std::size_t events = 18;              // that change a thread's state
 inline constexpr std::size_t all_events = 39;
+
+// In parts of `whole_share`, rounded up; 0 of no bytes, and where tasks may have none.
+constexpr std::int64_t share_of(std::size_t bytes, std::size_t all) noexcept {
+    if (bytes == 0 || all == 0) return 0;
+    const double share = static_cast<double>(bytes) / static_cast<double>(all);
+    return share < 1 ? 1 + static_cast<std::int64_t>(share * static_cast<double>(whole_share)) : whole_share;
+}
 
 constexpr std::string_view text_of(event e) noexcept {
     constexpr std::string_view texts[] = {

@@ -1,5 +1,4 @@
-// The OOM state machine: threads of many tasks that share too little memory. A value: no clock, lock or thread is in
-// it.
+// The OOM state machine: threads of many tasks that share too little memory. A value, without clock, lock or thread.
 //
 // An event changes the state of its thread (transition_table.hpp). Where no task can go on then, the machine decides:
 //
@@ -88,9 +87,9 @@ class machine : public situation {
         case event::overdue: return overdue(c.thread, sink);
         case event::waited_long: return waited_long(c.thread, sink);
         case event::scope_begun: return enter_scope(c.thread, now), 1;
-        case event::scope_ended: return leave_scope(c.thread, now, c.free, sink, c.bytes), 1;
+        case event::scope_ended: return leave_scope(c.thread, now, c.free, sink, c.number), 1;
         case event::barred: return bar(c.thread, now), 1;
-        case event::waits: return wait(c.thread, static_cast<waits_for>(c.detail), c.on, sink, c.bytes), 1;
+        case event::waits: return wait(c.thread, static_cast<waits_for>(c.detail), c.on, sink, c.number), 1;
         case event::covered: return cover(c.thread, now, sink), 1;
         case event::joined: return work_on(c.thread, c.on, sink), 1;
         case event::left: return finish(c.thread, c.on, sink), 1;
@@ -115,7 +114,7 @@ class machine : public situation {
     task_id add_task(priority place) {
         const task_id id = free_id(tasks_);
         task& t = tasks_[id];
-        t.used = true, t.removed = false, t.place = place, t.epoch = 1, t.share = 0;
+        t.used = true, t.removed = false, t.place = place, t.epoch = 1, t.share = t.keeps = 0;
         return id;
     }
     /// The task has no threads. Its memory has been returned: this is progress for all others.
@@ -125,7 +124,7 @@ class machine : public situation {
         for (thread& t : threads_)
             if (t.waits == waits_for::task && t.on == id) t.waits = waits_for::nothing; // the id may be used again
         note_part_done();
-        note_idle(sink);
+        note_idle(true, sink);
         decide(sink);
     }
     /// `joins`: the thread in whose retry scope it works, from now on to its end: it has no scope of its own. What that
@@ -216,9 +215,9 @@ class machine : public situation {
         const auto waits_for_it = [r](const thread& t) { return t.waits == waits_for::resource && t.on == r; };
         if (!now && !erase_one(holders, by)) return false;
         if (now) holders.push_back(by);
-        const bool has_one = holders.size() < resources_[r].permits;
-        if (!now && (has_one || by != no_id)) note_over(waits_for_it);
-        if (now && !has_one) note_over([&](const thread& t) { return waits_for_it(t) && is_other(t, holds); }, false);
+        if (const bool has_one = holders.size() < resources_[r].permits; now && !has_one)
+            note_over([&](const thread& t) { return waits_for_it(t) && is_other(t, holds); }, false);
+        else if (!now && (has_one || by != no_id)) note_over(waits_for_it);
         return decide(sink), true; // a hold may complete a deadlock, too
     }
 
@@ -288,15 +287,14 @@ class machine : public situation {
         }
         return step(id, event::failed, sink);
     }
-    /// A wait for other things than memory begins; waits_for::nothing: it has ended. `keeps`: bytes that its task has,
-    /// SIZE_MAX: not known.
+    /// A wait for other things than memory begins; waits_for::nothing: it has ended. `keeps`: as leave_scope().
     template <class Sink>
-    void wait(thread_id id, waits_for what, std::uint32_t on, Sink sink, std::size_t keeps = SIZE_MAX) {
+    void wait(thread_id id, waits_for what, std::uint32_t on, Sink sink, std::int64_t keeps = -1) {
         thread& t = threads_[id];
         t.waits = what, t.on = on;
         note(t.may_run, false, may_run_);
         t.lasts = time_runs_ = false, t.runs_on = 0;
-        if (what == waits_for::outside && keeps == 0 && t.scopes == 0) note_idle(sink);
+        if (what == waits_for::outside && t.scopes == 0) note_kept(t.task, keeps, sink);
         decide(sink);
     }
     /// `gathered`: free memory is whole again, as it is where a thread is woken or splits. Else the attempt that begins
@@ -310,9 +308,9 @@ class machine : public situation {
     /// While `now`, the thread must not be rolled back, though it is in a scope.
     void bar(thread_id id, bool now) noexcept { attempt_of(threads_[id]).barred += now ? 1U : UINT32_MAX; }
     /// `done`: a part of the work is finished, which is progress; `free`: bytes of this kind that are free now;
-    /// `keeps`: those that its task has still, SIZE_MAX: not known.
+    /// `keeps`: the share that its task has still, -1: not known.
     template <class Sink>
-    void leave_scope(thread_id id, bool done, std::size_t free, Sink sink, std::size_t keeps = SIZE_MAX) {
+    void leave_scope(thread_id id, bool done, std::size_t free, Sink sink, std::int64_t keeps = -1) {
         thread& t = threads_[id];
         t.runs_on = 0;
         if (--t.scopes == 0 && is_legal(t.state, event::woken)) wake(id, sink); // it has nothing to begin again
@@ -323,7 +321,7 @@ class machine : public situation {
         if (!done) return;
         note_part_done();
         if (t.task != no_id) ++tasks_[t.task].epoch, tasks_[t.task].share /= 2; // what comes may need less
-        if (keeps == 0) note_idle(sink);
+        note_kept(t.task, keeps, sink);
         if (rules_.rolled_back_wakes == wakes::at_scope_end)
             wake_first_that_fits(free, [](const thread&) { return true; }, sink);
         decide(sink);
@@ -341,9 +339,7 @@ class machine : public situation {
     template <class Sink> bool overdue(thread_id id, Sink sink) {
         thread& t = threads_[id];
         if (t.state != thread_state::blocked && t.state != thread_state::bufn) return false;
-        if (!may_go_back(t) || owner_of(t).has_split) refuse(id, sink);
-        else split(id, sink);
-        return true;
+        return !may_go_back(t) || owner_of(t).has_split ? refuse(id, sink) : split(id, sink), true;
     }
     /// The decision that is put off is due now: waits that may be over, or for work that nobody does, last. Where no
     /// task needs it any more, the next one may be put off again.
@@ -365,8 +361,8 @@ class machine : public situation {
         decide(sink);
         return true;
     }
-    /// The request is larger than its limit: no other's end helps it, so it is split. Outside a scope nothing is
-    /// decided: it is refused anyway.
+    /// The request is larger than its limit: no other's end helps, so it is split; outside a scope it is refused
+    /// anyway.
     template <class Sink> bool never_fits(thread_id id, memory_kind kind, std::size_t bytes, Sink sink) {
         thread& t = threads_[id];
         if (!may_be_rolled_back(t)) return false;
@@ -469,20 +465,25 @@ class machine : public situation {
         set(id, event::tries_alone, sink);
     }
     template <class Sink> void wake(thread_id id, Sink& sink) {
-        threads_[id].bypasses = 0;
-        threads_[id].is_woken = goes_back(threads_[id]);
+        threads_[id].bypasses = 0, threads_[id].is_woken = goes_back(threads_[id]);
         if (threads_[id].state == thread_state::bufn) begin_attempt(id);
         set(id, event::woken, sink);
     }
-    // A task has ended, or has nothing any more: for others there is no difference. Those that are or will be rolled
-    // back are woken in order, while they fit beside those in scopes with what each task had and requested.
-    template <class Sink> void note_idle(Sink& sink) {
+    // The task has this share from now on, which others may fit beside.
+    template <class Sink> void note_kept(task_id of, std::int64_t share, Sink& sink) {
+        if (of != no_id) tasks_[of].keeps = std::max(share, std::int64_t{0});
+        if (share >= 0) note_idle(share == 0, sink);
+    }
+    // A task has done a part, or has `nothing` any more, as one that has ended. Those that are or will be rolled back
+    // are woken in order, while they fit; the first also where no other is in a scope.
+    template <class Sink> void note_idle(bool nothing, Sink& sink) {
         if (in(thread_state::blocked) != 0) return;
-        for (std::int64_t shares = shares_in_scopes();;) {
+        bool in_scope = false;
+        for (std::int64_t shares = shares_in_use(in_scope);; in_scope = true) {
             const thread_id id = find(true, [](const thread& t) { return is_legal(t.state, event::woken); });
             if (id == no_id) return;
-            const std::int64_t others = std::exchange(shares, shares + share_of(threads_[id]));
-            if (others != 0 && shares > whole_share && !rules_.all_are_woken) return;
+            shares += needs(threads_[id]);
+            if ((!nothing || in_scope) && shares > whole_share && !rules_.all_are_woken) return;
             wake(id, sink);
         }
     }

@@ -23,8 +23,8 @@ enum class splits : std::uint8_t {
 
 /// Which event wakes threads that are rolled back.
 enum class wakes : std::uint8_t {
-    at_task_end,  // when no thread waits for memory, and a task ends, or its account has nothing any more when it has
-                  // finished a part of its work or begins to wait outside: the first that fit, see all_are_woken
+    at_task_end,  // when no thread waits for memory, and a task ends, or, if it has an account, has finished a part of
+                  // its work or begins to wait outside: the first that fit, see all_are_woken
     at_scope_end, // also the first that may fit, when another thread has finished a part of its work
     at_free,      // the document's: the first, whenever memory becomes free; makes no progress in some cases
 };
@@ -43,8 +43,8 @@ struct rules {
     /// while all others are rolled back. The code has the first; the document neither.
     bool tries_alone = true;
     /// Whether the end of a task wakes all that are rolled back, as in the code: most are rolled back again then, so
-    /// the work that N tasks redo grows with their square. Else those that fit beside the others, by what each had and
-    /// requested when it was refused.
+    /// the work that N tasks redo grows with their square. Else those that fit beside what the others keep, or had and
+    /// requested when they were refused.
     bool all_are_woken = false;
     /// Rollbacks and splits of a thread since it last finished a part of its work, before its request is refused for
     /// good. The code counts them over the thread's whole life.

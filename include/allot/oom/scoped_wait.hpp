@@ -38,8 +38,8 @@ namespace oom {
 /// What tasks hold and others wait for: a semaphore, a pool of buffers, a lock that is held while memory is requested.
 class resource {
   public:
-    /// `permits`: how many tasks can hold it at a time. Requires: it outlives its holders and waits; the arbiter
-    /// outlives it. Throws: std::bad_alloc.
+    /// `permits`: how many tasks can hold it at a time, 1 or more. Requires: it outlives its holders and waits; the
+    /// arbiter outlives it. Throws: std::bad_alloc.
     explicit resource(arbiter& by, std::uint32_t permits = 1)
         : by_(by), id_(by.post({.what = event::resource_begun, .number = permits}).result) {}
     resource(const resource&) = delete;
@@ -103,9 +103,7 @@ class latch {
   private:
     friend class scoped_wait;
     // By no task. False: it was not held.
-    bool post(event what) {
-        return open_.by_.post({.what = what, .on = open_.id_, .number = no_id}).result != 0;
-    }
+    bool post(event what) { return open_.by_.post({.what = what, .on = open_.id_, .number = no_id}).result != 0; }
 
     resource open_; // held once for each that is to come
     std::latch left_;
@@ -150,7 +148,7 @@ class scoped_wait {
                           .detail = static_cast<std::uint8_t>(what),
                           .thread = here_->id(),
                           .on = w != nullptr ? w->on_ : no_id,
-                          .bytes = what == waits_for::outside ? here_->kept_by_task() : SIZE_MAX});
+                          .number = what == waits_for::outside ? here_->kept_by_task() : -1});
     }
 
     task_thread* const here_;

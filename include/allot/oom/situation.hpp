@@ -91,6 +91,7 @@ class situation {
         priority place;
         std::uint64_t epoch = 1;        // of the progress of its threads
         std::int64_t share = 0;         // that it had and requested of what tasks may have there; 0: not known
+        std::int64_t keeps = 0;         // of it, where it was outside of scopes last
         std::vector<thread_id> threads; // that work for it, by id
 
         friend bool operator==(const task&, const task&) = default;
@@ -377,20 +378,24 @@ class situation {
         return delay_ != delay::over && rules_.unknown_holders_wait.ms != 0 && !t.own && come != 0 &&
                (t.bytes <= come || t.bytes - come <= t.free);
     }
-    // Of the thread's task; all where it is not known.
-    std::int64_t share_of(const thread& t) const noexcept {
-        const std::int64_t share = t.task != no_id ? tasks_[t.task].share : 0;
-        return share != 0 ? share : whole_share;
+    // What the thread's task may need beside what it keeps; all where that is not known.
+    std::int64_t needs(const thread& t) const noexcept {
+        if (t.task == no_id || tasks_[t.task].share == 0) return whole_share;
+        return std::max(tasks_[t.task].share - tasks_[t.task].keeps, std::int64_t{0});
     }
-    // Of tasks with a thread in a retry scope that is not rolled back, as far as they are known.
-    std::int64_t shares_in_scopes() const noexcept {
+    // Of all tasks, as far as known: what each keeps, and what it may need beside while a thread of it is in a scope,
+    // and not rolled back. Notes whether there is one that may.
+    std::int64_t shares_in_use(bool& in_scope) const noexcept {
+        const auto has_scope = [this](thread_id id) {
+            const thread& t = threads_[id];
+            return takes_part(t) && t.scopes != 0 && t.state != thread_state::bufn && !goes_back(t);
+        };
         std::int64_t sum = 0;
         for (const task& t : tasks_) {
-            const auto has_scope = [this](thread_id id) {
-                const thread& by = threads_[id];
-                return takes_part(by) && by.scopes != 0 && by.state != thread_state::bufn && !goes_back(by);
-            };
-            if (t.used && t.share != 0 && std::any_of(t.threads.begin(), t.threads.end(), has_scope)) sum += t.share;
+            if (!t.used) continue;
+            const bool needs_more = t.share != 0 && std::any_of(t.threads.begin(), t.threads.end(), has_scope);
+            sum += needs_more ? std::max(t.share, t.keeps) : t.keeps;
+            in_scope = in_scope || needs_more;
         }
         return sum;
     }

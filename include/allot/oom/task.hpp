@@ -176,7 +176,7 @@ class task_thread : detail::thread_token {
         decider.post({.what = event::scope_ended,
                       .detail = done,
                       .thread = thread,
-                      .bytes = done ? kept_by_task() : SIZE_MAX,
+                      .number = done ? kept_by_task() : -1,
                       .free = SIZE_MAX});
     }
     // What the last attempt took is free.
@@ -224,15 +224,17 @@ class task_thread : detail::thread_token {
     }
     static task_thread* from(thread_token* t) noexcept { return static_cast<task_thread*>(t); }
     detail::task_register& tasks() const noexcept { return decider.tasks(); }
-    // In its account; SIZE_MAX: not known.
-    std::size_t kept_by_task() const noexcept {
+    // In its account, of what tasks may have there; -1: not known.
+    std::int64_t kept_by_task() const noexcept {
         const account* memory = nullptr;
         {
             const allot::detail::lock_guard hold(tasks().lock);
             const machine::thread& t = tasks().states[thread];
             if (t.task != no_id && t.others.empty()) memory = tasks().tasks[t.task].memory;
         }
-        return memory != nullptr ? memory->used() : SIZE_MAX;
+        if (memory == nullptr) return -1;
+        const account& all = memory->root();
+        return share_of(memory->used(), all.used() + all.headroom());
     }
     // Whether free memory is whole now.
     bool gather_if_alone() noexcept {

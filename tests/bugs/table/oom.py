@@ -4,8 +4,8 @@ from .bug import bug
 BUGS = {
     "wait_that_completes_a_deadlock_is_not_seen": bug(
         "unit/oom/machine.cpp",
-        "keeps == 0 && t.scopes == 0) note_idle(sink); decide(sink);",
-        "keeps == 0 && t.scopes == 0) note_idle(sink);",
+        "t.scopes == 0) note_kept(t.task, keeps, sink); decide(sink);",
+        "t.scopes == 0) note_kept(t.task, keeps, sink);",
         law=4),
     "victim_is_in_no_retry_scope": bug(
         "unit/oom/machine.cpp",
@@ -81,7 +81,7 @@ BUGS = {
         law=4),
     "task_that_keeps_nothing_wakes_nobody": bug(
         "unit/oom/threads_of_a_task.cpp",
-        "if (keeps == 0) note_idle(sink);",
+        "if (share >= 0) note_idle(share == 0, sink);",
         "",
         law=4),
     "one_that_waits_unseen_runs_for_ever": bug(
@@ -91,8 +91,8 @@ BUGS = {
         law=4),
     "task_is_woken_where_it_does_not_fit": bug(
         "unit/oom/machine.cpp",
-        "if (others != 0 && shares > whole_share && !rules_.all_are_woken) return;",
-        "static_cast<void>(others);",
+        "if ((!nothing || in_scope) && shares > whole_share && !rules_.all_are_woken) return;",
+        "",
         law=4),
     "fault_hits_a_request_of_a_reclaimer": bug(
         "cases/tasks_injection_in_reclaimer.cpp",

@@ -340,7 +340,7 @@ TEST_CASE("threads of a pool that work for a removed task alone are removed, unt
 }
 
 TEST_CASE("a task that has nothing any more wakes those that are rolled back, as one that has ended", "[oom]") {
-    for (const std::size_t keeps : {std::size_t{0}, std::size_t{1}, SIZE_MAX}) {
+    for (const std::int64_t keeps : {std::int64_t{0}, std::int64_t{1}, std::int64_t{-1}}) {
         CAPTURE(keeps);
         tasks_of all{2, rules{}};
         CHECK(all.fails(0) == "");
@@ -351,5 +351,18 @@ TEST_CASE("a task that has nothing any more wakes those that are rolled back, as
         if (keeps == 0) continue;
         all.all.wait(0, waits_for::outside, no_id, all.sink(), 0);
         CHECK(all.decided() == "1 woken");
+    }
+}
+
+TEST_CASE("one that fits beside what a task keeps is woken when that has done a part", "[oom]") {
+    constexpr std::int64_t half = whole_share / 2;
+    for (const std::int64_t keeps : {half, half + 1}) {
+        CAPTURE(keeps);
+        tasks_of all{3, rules{}};
+        all.fails(1, 1, memory_kind::host, half), all.step(1, event::rolled_back), all.sleeps(1);
+        all.all.leave_scope(0, true, SIZE_MAX, all.sink(), keeps);
+        CHECK(all.decided() == (keeps == half ? "1 woken" : ""));
+        if (keeps == half) continue;
+        CHECK(all.ends(2) == "1 woken"); // where a task ends the first is in any case
     }
 }
