@@ -64,8 +64,8 @@ enum class event : std::uint8_t {
     task_ended,
     resource_begun, // number: of permits
     resource_ended,
-    held,         // number: the task; no_id: none of them
-    let_go,       // the same
+    held,         // number: the task, no_id: none of them; by this thread
+    let_go,       // number: as held
     refunded,     // bytes were, or reclaimers can free some; detail: memory_kind
     held_outside, // bytes, by no task, until `returned`; detail: memory_kind
     returned,     // the same

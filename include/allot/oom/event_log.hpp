@@ -121,7 +121,8 @@ class event_log {
         case event::let_go:
         case event::resource_ended: return has_resource;
         case event::held:
-            return has_resource && (c.number == no_id || is_used(m.tasks(), static_cast<std::uint64_t>(c.number)));
+            return has_resource && (c.thread == no_id || has_thread) &&
+                   (c.number == no_id || is_used(m.tasks(), static_cast<std::uint64_t>(c.number)));
         case event::announced:
         case event::never_fits: return has_thread && is_kind;
         case event::waits:
