@@ -477,7 +477,7 @@ class machine : public situation {
     // A task has done a part, or has `nothing` any more, as one that has ended. Those that are or will be rolled back
     // are woken in order, while they fit; the first also where no other is in a scope.
     template <class Sink> void note_idle(bool nothing, Sink& sink) {
-        if (in(thread_state::blocked) != 0) return;
+        if (in(thread_state::blocked) != 0 || rolled_back() == 0) return;
         bool in_scope = false;
         for (std::int64_t shares = shares_in_use(in_scope);; in_scope = true) {
             const thread_id id = find(true, [](const thread& t) { return is_legal(t.state, event::woken); });

@@ -47,8 +47,8 @@ class resource {
     ~resource() { by_.post({.what = event::resource_ended, .on = id_}); }
 
     /// The task of the calling thread holds the resource, from construction to destruction, on any thread. End it
-    /// before what it stands for is given back: where more hold it than it has permits, a wait for it may be over for
-    /// all that the arbiter knows, and a decision is put off.
+    /// before the permit is given back: where more tasks hold the resource than it has permits, a decision is put off
+    /// for those that wait for it.
     class holder {
       public:
         explicit holder(resource& r) : of_(r) {

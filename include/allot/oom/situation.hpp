@@ -272,6 +272,9 @@ class situation {
     // Threads in this state.
     std::uint32_t in(thread_state s) const noexcept { return states_[static_cast<std::size_t>(s)]; }
     std::uint32_t asleep() const noexcept { return in(thread_state::blocked) + in(thread_state::bufn); }
+    std::uint32_t rolled_back() const noexcept {
+        return in(thread_state::bufn) + in(thread_state::bufn_throw) + in(thread_state::bufn_wait);
+    }
     bool is_listed(thread_id id, task_id of) const noexcept {
         return std::binary_search(tasks_[of].threads.begin(), tasks_[of].threads.end(), id);
     }
