@@ -3,6 +3,8 @@
 #include <support/catch.hpp>
 #include <support/machine.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -146,6 +148,23 @@ TEST_CASE("the end of a task wakes those that fit beside others, in order, by wh
                 all.fails(t, 1, memory_kind::host, c.each), all.step(t, event::rolled_back), all.sleeps(t);
             CHECK(all.ends(0) == (is_all ? "1 woken, 2 woken, 3 woken" : c.woken));
         }
+}
+
+TEST_CASE("a scope costs the same beside ten and two thousand threads that run", "[oom]") {
+    const auto time_of = [](unsigned threads) {
+        tasks_of all{threads, rules{}};
+        auto least = std::chrono::steady_clock::duration::max();
+        for (int run = 0; run != 5; ++run) {
+            const auto begin = std::chrono::steady_clock::now();
+            for (int n = 0; n != 200; ++n) {
+                all.all.leave_scope(0, true, SIZE_MAX, all.sink(), 0);
+                all.all.enter_scope(0);
+            }
+            least = std::min(least, std::chrono::steady_clock::now() - begin);
+        }
+        return least;
+    };
+    CHECK(time_of(2'000) < 10 * time_of(10)); // two hundred times, if it looked at all threads
 }
 
 TEST_CASE("half of what a task had is forgotten with each part that it finishes", "[oom]") {
