@@ -268,7 +268,7 @@ class account {
     /// Calls visit(const reclaimer&) for those at and below this account, the lowest cost first. Requires: as visit().
     template <class Visit> void visit_reclaimers(Visit visit) const noexcept {
         node_.tree().reclaimers.visit(node_.shape(), [&](const reclaimer& r, const account& home) {
-            if (detail::are_asked_at(node_, home)) visit(r);
+            if (detail::is_asked_at(node_, r, home)) visit(r);
         });
     }
     void add(account_item& item) noexcept {

@@ -17,6 +17,14 @@ struct shortage {
     std::size_t coming = 0;               ///< bytes that other reclaimers have announced, if the request may wait
     const account* requester = nullptr;   ///< whose request it is
     std::uint32_t task = UINT32_MAX;      ///< oom::task::id() of its thread, at the arbiter of its root; else this
+    void (*leave)(void*) noexcept = nullptr; // of the sweep that calls
+    void* sweep = nullptr;
+
+    /// For a call that now takes its time, as to write a file: from here on requests of other threads are served
+    /// meanwhile, and another thread may call the same reclaimer. comes() says before what the call will free.
+    void let_others_go_on() const noexcept {
+        if (leave != nullptr) leave(sweep);
+    }
 
     /// Bytes that must become free where the request was refused, with those by which a lowered limit is exceeded.
     /// Without those that are coming. Other requests may free or take some meanwhile. Of an arena whose free pages are
