@@ -8,8 +8,8 @@
 //   changing   yes         being written        a pin to change it came meanwhile: what is written is dropped
 //   away       no          yes                  a pin reads it
 //   reading    being made  yes                  pins of others wait for the reader, who waits for no memory
-//   lost       no          damaged              pins get the error; nothing else is lost
 //
+// Where a read fails, the entry is away as before: its readers get the error, and may try again.
 // An event that a state does not name is wrong there, and changes nothing. Cost: 100 bytes, constant. Threads: any.
 #pragma once
 
@@ -22,8 +22,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace spill {
 
-enum class entry_state : std::uint8_t { here, both, writing, changing, away, reading, lost };
-inline constexpr std::size_t entry_states = 7;
+enum class entry_state : std::uint8_t { here, both, writing, changing, away, reading };
+inline constexpr std::size_t entry_states = 6;
 
 enum class entry_event : std::uint8_t {
     write,   // a thread begins to write it to its home
@@ -35,10 +35,9 @@ enum class entry_event : std::uint8_t {
     read,    // a thread begins to make it in memory again
     made,    // it is in memory, and stays at home
     moved,   // it is in memory, and its home does not keep it
-    refused, // there was no memory, or the read failed: it may be tried again
-    damaged, // what was read is not what was written
+    refused, // there was no memory, or the read failed
 };
-inline constexpr std::size_t entry_events = 11;
+inline constexpr std::size_t entry_events = 10;
 
 struct entry_step {
     entry_state from;
@@ -64,11 +63,9 @@ inline constexpr auto entry_steps = [] {
         {away, read, reading},
         {away, made, both}, // by a thread that waited for memory meanwhile
         {away, moved, here},
-        {away, damaged, lost},
         {reading, made, both},
         {reading, moved, here},
         {reading, refused, away},
-        {reading, damaged, lost},
     });
 }();
 
@@ -99,7 +96,7 @@ constexpr entry_state after(entry_state from, entry_event by) noexcept {
 /// Whether its bytes are in memory.
 constexpr bool is_in_memory(entry_state s) noexcept { return s <= entry_state::changing; }
 constexpr const char* text_of(entry_state s) noexcept {
-    constexpr const char* texts[] = {"here", "both", "writing", "changing", "away", "reading", "lost"};
+    constexpr const char* texts[] = {"here", "both", "writing", "changing", "away", "reading"};
     return texts[static_cast<std::size_t>(s)];
 }
 

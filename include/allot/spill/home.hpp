@@ -48,6 +48,7 @@ class byte_source {
     explicit byte_source(std::span<const std::byte> all) noexcept : data(all.data()), bytes(all.size()) {}
     byte_source(const byte_source&) = delete;
     byte_source& operator=(const byte_source&) = delete;
+    virtual ~byte_source() = default;
     /// Copies the next to.size() bytes. Returns: false if that failed. Called only where `data` is null.
     virtual bool next(std::span<std::byte>) noexcept { return false; }
 
@@ -56,7 +57,6 @@ class byte_source {
 
   protected:
     explicit byte_source(std::size_t n) noexcept : data(nullptr), bytes(n) {}
-    ~byte_source() = default;
 };
 
 /// Where a home puts bytes that it reads: in one piece at `data`, or, where that is null, given piece by piece.
@@ -65,6 +65,7 @@ class byte_sink {
     explicit byte_sink(std::span<std::byte> all) noexcept : data(all.data()), bytes(all.size()) {}
     byte_sink(const byte_sink&) = delete;
     byte_sink& operator=(const byte_sink&) = delete;
+    virtual ~byte_sink() = default;
     /// Takes the next bytes. Returns: false if that failed. Called only where `data` is null.
     virtual bool next(std::span<const std::byte>) noexcept { return false; }
 
@@ -73,7 +74,6 @@ class byte_sink {
 
   protected:
     explicit byte_sink(std::size_t n) noexcept : data(nullptr), bytes(n) {}
-    ~byte_sink() = default;
 };
 
 /// A place that keeps the bytes of objects. Users construct one (spill_files, spill_memory) and give it to a store.
