@@ -248,8 +248,15 @@ class store final : public reclaimer {
             }
             if (leave(e, why) || why) continue;
             if (why.how != home_status::outcome::refused) raise(spill_error(name(), why));
-            detail::raise_refused(home_.by(), why.why);
+            wait_for_room(why.why);
         }
+    }
+    // The home's account refused: its bytes are requested as any other, which may wait for them, and returned.
+    void wait_for_room(const charge_status& why) const {
+        account& by = home_.by();
+        if (why.outcome != charge_outcome::over_limit || why.requested == 0) detail::raise_refused(by, why);
+        by.charge(why.requested);
+        by.refund(why.requested);
     }
     // Whether the caller's pin is the only one, and no thread moves the entry.
     bool is_alone(entry& e) noexcept {
