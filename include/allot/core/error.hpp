@@ -102,7 +102,8 @@ enum class misuse {
     pinned_halves,      // halves() of a stored object that is pinned
     moved_from,         // a stored object that was moved from is pinned or taken
     living_pin,         // a stored object ends, or is taken, while it is pinned
-    not_storable,       // an object that is put into a store has no memory of its own: empty, or a foreign block
+    not_storable,       // what is put into a store has memory that cannot be made again: a foreign block
+    not_of_store,       // what is put into a store is not charged to its account, or one below it
     other_views,        // a buffer that is put into a store has a block with other views
     // reported in every build, to the damage sink; no misuse
     too_many_links, // a row reached the maximum of links: it is never freed
@@ -150,7 +151,8 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "halves() of a stored object that is pinned: end its pins first",
         "a stored object that was moved from is pinned or taken: use the one that it was moved to",
         "a stored object ends, or is taken, while others pin it: end their pins first",
-        "an object without memory that a store could make again: empty, or a foreign block",
+        "a foreign block is put into a store, which cannot make it again: copy it first",
+        "what is put into a store is not charged to the store's account, or one below it",
         "a buffer whose block has other views is put into a store: release them first",
         "too many links of a row: it will never be freed",
         "a free row was written: its link leads to no slot",

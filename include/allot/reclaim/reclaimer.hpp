@@ -65,9 +65,11 @@ class reclaimer {
     /// Returns: whether it freed something. Then the request is tried again.
     virtual bool reclaim(const shortage&) noexcept = 0;
 
-    /// For reports: bytes that a call could free now; SIZE_MAX: it does not say. Called with a lock held: it reads
-    /// numbers, and does nothing else.
-    virtual std::size_t reclaimable() const noexcept { return SIZE_MAX; }
+    /// For reports: bytes that a call could free now of what is charged to the account, or below it; SIZE_MAX: it does
+    /// not say. Called with a lock held: it reads numbers, and does nothing else.
+    virtual std::size_t reclaimable(const account&) const noexcept { return SIZE_MAX; }
+    /// For the report of an out_of_memory: what it adds to its line. The same.
+    virtual void describe(text_writer&) const noexcept {}
 
     const char* name() const noexcept { return name_; }
     std::uint32_t cost() const noexcept { return cost_; }

@@ -5,7 +5,7 @@
 //   dirty    those that must be written
 //
 // Invariant: a group has entries; an entry is in a queue while it is in memory, not pinned, not moved, and has bytes.
-// Cost: 80 bytes per group; O(groups) per pick, and 8 entries. Threads: requires the store's lock, but for bytes().
+// Cost: 88 bytes per group; O(groups) per pick, and 8 entries. Threads: requires the store's lock, but for bytes().
 #pragma once
 
 #include <allot/account/account.hpp>
@@ -27,7 +27,7 @@ struct entry_group {
     account* by;
     oom::task_id task;
     oom::priority place;
-    std::size_t entries = 0;
+    std::size_t entries = 0, bytes = 0;
     intrusive_queue<store_entry, &store_entry::place> clean{}, dirty{};
     entry_group* next = nullptr;
 };
@@ -44,6 +44,13 @@ class entry_queues {
   public:
     // Bytes that could leave; any thread.
     std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+    // Of those that are charged there, or below.
+    std::size_t bytes_at(const account& at) const noexcept {
+        std::size_t sum = 0;
+        for (const entry_group* g = first_; g != nullptr; g = g->next)
+            if (is_asked(*g, {.at = &at})) sum += g->bytes;
+        return sum;
+    }
 
     // Puts it into the group of this task and account. False: there is none, and no fresh one.
     bool add(store_entry& e, oom::task_id task, const oom::priority& place,
@@ -85,13 +92,13 @@ class entry_queues {
         if (e.pins != 0 || e.bytes == 0 || e.object == nullptr || (!clean && e.state != spill::entry_state::here)) return;
         (clean ? e.group->clean : e.group->dirty).add_last(e);
         e.is_queued = true;
-        add_bytes(e.object->charged);
+        add_bytes(*e.group, e.object->charged);
     }
     void pull(store_entry& e) noexcept {
         if (!e.is_queued) return;
         (e.state == spill::entry_state::both ? e.group->clean : e.group->dirty).remove(e);
         e.is_queued = false;
-        add_bytes(0 - e.object->charged);
+        add_bytes(*e.group, 0 - e.object->charged);
     }
     // The next to leave where `missing` bytes are missing; null: none. What must be written is below `too_large` bytes,
     // and did not fail in this call.
@@ -133,7 +140,8 @@ class entry_queues {
         }
         return best != nullptr ? best : oldest;
     }
-    void add_bytes(std::size_t n) noexcept {
+    void add_bytes(entry_group& g, std::size_t n) noexcept {
+        g.bytes += n;
         bytes_.store(bytes_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
     }
 

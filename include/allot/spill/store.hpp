@@ -114,7 +114,18 @@ class store final : public reclaimer {
     // ---- for requests that are short --------------------------------------------------------------------------------
 
     bool helps(const shortage&) const noexcept override { return queues_.bytes() != 0; }
-    std::size_t reclaimable() const noexcept override { return queues_.bytes(); }
+    std::size_t reclaimable(const account& at) const noexcept override {
+        const guard hold(lock_);
+        return queues_.bytes_at(at);
+    }
+    void describe(text_writer& out) const noexcept override {
+        const store_stats s = stats();
+        out.put(", ").bytes(s.in_memory).put(" in memory; ").bytes(s.bytes_left).put(" left, of ");
+        out.bytes(s.bytes_written).put(" written to ").brief(home_.by().name()).put(": ").bytes(home_.by().used());
+        if (home_.by().limit() != SIZE_MAX) out.put(" used of ").bytes(home_.by().limit());
+        else out.put(" used");
+        if (s.failures != 0) allot::write(out.put(", ").number(s.failures).put(" failures, the last "), s.last_failure);
+    }
     /// Frees what is missing where the request was refused.
     bool reclaim(const shortage& s) noexcept override {
         const detail::freed_for what{.bytes = s.missing(),

@@ -10,7 +10,8 @@
 //
 // A type is stored by way of a `storing<T>`, which says how its objects are written, and made again:
 //     held                      what a pin shows
-//     storing(T&)               what is remembered of an object while it is away; throws where it cannot be stored
+//     storing(T&, account)      what is remembered of an object while it is away, charged there if nowhere else; throws
+//                               where it cannot be stored
 //     by, bytes                 the account that is charged; the bytes that are written
 //     hold(T&) -> held          takes the object over
 //     charged(held)             bytes that become free when it leaves
@@ -207,7 +208,9 @@ template <class T> class stored {
     friend class store;
 
     stored(store& in, T& value) {
-        std::unique_ptr<entry> made{new entry(in, storing<T>(value))};
+        std::unique_ptr<entry> made{new entry(in, storing<T>(value, in.of()))};
+        if (ALLOT_CHECKED != 0 && !made->by.node().is_below(in.of().node()))
+            report_misuse({.kind = misuse::not_of_store, .heap = made->by.name()});
         in.add(*made);
         entry_ = made.release();
         entry_->hold(value);

@@ -34,12 +34,13 @@ namespace detail {
 
 } // namespace detail
 
-/// Throws: out_of_memory, as misused, for an empty or foreign buffer, one that shares its block, or that the host may
-/// not access.
+/// Throws: out_of_memory, as misused, for a foreign block, one with other views, and one that the host may not access.
+/// An empty buffer never leaves.
 template <> struct storing<buffer> {
     using held = buffer;
 
-    explicit storing(const buffer& b) : by(account_of(b)), memory(*buffer_memory::of(b)), bytes(b.size()) {}
+    storing(const buffer& b, account& of_store)
+        : by(b ? account_of(b) : of_store), memory(buffer_memory::of(b)), bytes(b.size()) {}
 
     static buffer hold(buffer& b) noexcept { return std::move(b); }
     static std::size_t charged(const buffer& b) noexcept { return b.block_bytes(); }
@@ -48,9 +49,9 @@ template <> struct storing<buffer> {
         return to.write(source);
     }
     buffer make(const kept_bytes& from, account& to, bool waits, home_status& why) const {
-        buffer b = waits ? memory.allocate(to, bytes) : [&] {
+        buffer b = waits ? memory->allocate(to, bytes) : [&] {
             const cost_cap calls_none{reclaimer::idle};
-            return memory.try_allocate(to, bytes, &why.why);
+            return memory->try_allocate(to, bytes, &why.why);
         }();
         if (!b) {
             why.how = home_status::outcome::refused;
@@ -61,7 +62,7 @@ template <> struct storing<buffer> {
         return b;
     }
     static void move_to(account& to, buffer& b) {
-        if (b.holder() == &to) return;
+        if (!b || b.holder() == &to) return;
         transfer_result moved = std::move(b).try_transfer(to);
         if (!moved.view) detail::raise_refused(to, moved.status);
         b = std::move(moved.view);
@@ -73,7 +74,7 @@ template <> struct storing<buffer> {
     }
 
     account& by;
-    buffer_memory memory;
+    std::optional<buffer_memory> memory; // none: it is empty
     std::size_t bytes;
 
   private:
@@ -84,7 +85,7 @@ template <> struct storing<buffer> {
     }
     static account& account_of(const buffer& b) {
         account* const by = b.charged();
-        const char* const name = by != nullptr ? by->name() : "";
+        const char* const name = by->name();
         if (!buffer_memory::of(b)) detail::raise_not_storable(misuse::not_storable, name);
         if (b.is_shared()) detail::raise_not_storable(misuse::other_views, name);
         if (!b.host_access()) detail::raise_not_storable(misuse::no_host_access, name);
