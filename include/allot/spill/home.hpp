@@ -5,8 +5,8 @@
 //     byte_source, byte_sink   the bytes in memory; where they lie in one piece, a home reads and writes them in place
 //
 // A store makes the room while an object is put into it, so that to write it later needs no memory of the host.
-// Invariant: a home keeps all bytes of an object or none; a read changes nothing. What was written is not written again
-// as long as it is kept. Cost: 32 bytes per handle. Threads: calls for different objects at once; reads of one object
+// Invariant: a home keeps all bytes of an object or none; a read changes nothing. Bytes that are kept are not written
+// again. Cost: 32 bytes per handle. Threads: calls for different objects at once; reads of one object
 // at once. Source: Mars' storage backends, 2021; Spark-RAPIDS' SpillableHandle, 2024.
 #pragma once
 
@@ -48,6 +48,7 @@ class byte_source {
     explicit byte_source(std::span<const std::byte> all) noexcept : data(all.data()), bytes(all.size()) {}
     byte_source(const byte_source&) = delete;
     byte_source& operator=(const byte_source&) = delete;
+    ~byte_source() = default;
     /// Copies the next to.size() bytes. Returns: false if that failed. Called only where `data` is null.
     virtual bool next(std::span<std::byte>) noexcept { return false; }
 
@@ -56,7 +57,6 @@ class byte_source {
 
   protected:
     explicit byte_source(std::size_t n) noexcept : data(nullptr), bytes(n) {}
-    ~byte_source() = default;
 };
 
 /// Where a home puts bytes that it reads: in one piece at `data`, or, where that is null, given piece by piece.
@@ -65,6 +65,7 @@ class byte_sink {
     explicit byte_sink(std::span<std::byte> all) noexcept : data(all.data()), bytes(all.size()) {}
     byte_sink(const byte_sink&) = delete;
     byte_sink& operator=(const byte_sink&) = delete;
+    ~byte_sink() = default;
     /// Takes the next bytes. Returns: false if that failed. Called only where `data` is null.
     virtual bool next(std::span<const std::byte>) noexcept { return false; }
 
@@ -73,8 +74,9 @@ class byte_sink {
 
   protected:
     explicit byte_sink(std::size_t n) noexcept : data(nullptr), bytes(n) {}
-    ~byte_sink() = default;
 };
+
+class kept_bytes;
 
 /// A place that keeps the bytes of objects. Users construct one (spill_files, spill_memory) and give it to a store.
 /// Requires: outlives the stores and handles that use it.
@@ -111,6 +113,10 @@ class home {
     virtual void drop(record& of) noexcept = 0;
     // Ends a record in which nothing is written.
     virtual void end(record& of) noexcept = 0;
+
+    // Of a handle, for a home that shows where its bytes are: the record, and where they begin in what was written.
+    static record* record_of(const kept_bytes& kept) noexcept;
+    static std::size_t offset_of(const kept_bytes& kept) noexcept;
 
   private:
     account& by_;
@@ -176,9 +182,13 @@ class kept_bytes {
     home* at() const noexcept { return home_; }
 
   private:
+    friend home;
     home* home_ = nullptr;
     home::record* record_ = nullptr;
     std::size_t offset_ = 0, bytes_ = 0; // of what is written
 };
+
+inline auto home::record_of(const kept_bytes& kept) noexcept -> record* { return kept.record_; }
+inline std::size_t home::offset_of(const kept_bytes& kept) noexcept { return kept.offset_; }
 
 } // namespace allot::inline ALLOT_ABI
