@@ -54,7 +54,7 @@ class sink_in_pieces final : public allot::byte_sink {
     const std::size_t fails_at_;
 };
 
-inline allot::home_status write(allot::kept_bytes& to, std::span<const std::byte> all) noexcept {
+inline allot::home_status keep(allot::kept_bytes& to, std::span<const std::byte> all) noexcept {
     allot::byte_source from(all);
     return to.write(from);
 }

@@ -39,7 +39,7 @@ TEST_CASE("what is written in files is read back", "[spill]") {
                 REQUIRE(kept.write(from));
                 CHECK(from.done == n);
             } else {
-                REQUIRE(write(kept, data));
+                REQUIRE(keep(kept, data));
             }
             CHECK(disk.used() == (n + 4095) / 4096 * 4096);
             CHECK(read_back(kept) == data);
@@ -66,7 +66,7 @@ TEST_CASE("a part is read without the rest, and slices share what is written", "
     const std::size_t n = 5_MiB + 3;
     const auto data = some_bytes(n);
     kept_bytes kept{files, n};
-    REQUIRE(write(kept, data));
+    REQUIRE(keep(kept, data));
     const auto part = [&](std::size_t from, std::size_t bytes) {
         return std::vector<std::byte>(data.begin() + static_cast<std::ptrdiff_t>(from),
                                       data.begin() + static_cast<std::ptrdiff_t>(from + bytes));
@@ -99,12 +99,12 @@ TEST_CASE("room is written again after a drop, in the same place", "[spill]") {
     spill_files files{disk, directory};
     const auto a = some_bytes(3_MiB, 1), b = some_bytes(2_MiB + 5, 2);
     kept_bytes kept{files, 3_MiB};
-    REQUIRE(write(kept, a));
+    REQUIRE(keep(kept, a));
     const auto where = files.extents_of(kept).at(0).offset();
     REQUIRE(kept.drop());
     CHECK(files.stats().stale_bytes == 3_MiB);
     CHECK(kept.has_room(3_MiB));
-    REQUIRE(write(kept, b));
+    REQUIRE(keep(kept, b));
     CHECK(kept.bytes() == b.size());
     CHECK(read_back(kept) == b);
     CHECK(files.extents_of(kept).at(0).offset() == where);
@@ -120,7 +120,7 @@ TEST_CASE("extents of another size, and bytes that end inside a page", "[spill]"
         for (const std::size_t n : {1_KiB, 8191_KiB / 1024, 8_KiB, 8193_KiB / 1024, 100'001_KiB / 1024}) {
             const auto data = some_bytes(n, 3);
             kept_bytes kept{files, n};
-            REQUIRE(write(kept, data));
+            REQUIRE(keep(kept, data));
             CHECK(files.stats().extents == (n + 8191) / 8192);
             CHECK(read_back(kept) == data);
             CHECK(read_back(kept, n / 3, n / 3) ==
