@@ -5,8 +5,8 @@
 //     byte_source, byte_sink   the bytes in memory; where they lie in one piece, a home reads and writes them in place
 //
 // A store makes the room while an object is put into it, so that to write it later needs no memory of the host.
-// Invariant: a home keeps all bytes of an object or none; a read changes nothing. What was written is not written again
-// as long as it is kept. Cost: 32 bytes per handle. Threads: calls for different objects at once; reads of one object
+// Invariant: a home keeps all bytes of an object or none; a read changes nothing. Bytes that are kept are not written
+// again. Cost: 32 bytes per handle. Threads: calls for different objects at once; reads of one object
 // at once. Source: Mars' storage backends, 2021; Spark-RAPIDS' SpillableHandle, 2024.
 #pragma once
 
@@ -76,6 +76,8 @@ class byte_sink {
     explicit byte_sink(std::size_t n) noexcept : data(nullptr), bytes(n) {}
 };
 
+class kept_bytes;
+
 /// A place that keeps the bytes of objects. Users construct one (spill_files, spill_memory) and give it to a store.
 /// Requires: outlives the stores and handles that use it.
 class home {
@@ -111,6 +113,10 @@ class home {
     virtual void drop(record& of) noexcept = 0;
     // Ends a record in which nothing is written.
     virtual void end(record& of) noexcept = 0;
+
+    // Of a handle, for a home that shows where its bytes are: the record, and where they begin in what was written.
+    static record* record_of(const kept_bytes& kept) noexcept;
+    static std::size_t offset_of(const kept_bytes& kept) noexcept;
 
   private:
     account& by_;
@@ -176,9 +182,13 @@ class kept_bytes {
     home* at() const noexcept { return home_; }
 
   private:
+    friend home;
     home* home_ = nullptr;
     home::record* record_ = nullptr;
     std::size_t offset_ = 0, bytes_ = 0; // of what is written
 };
+
+inline auto home::record_of(const kept_bytes& kept) noexcept -> record* { return kept.record_; }
+inline std::size_t home::offset_of(const kept_bytes& kept) noexcept { return kept.offset_; }
 
 } // namespace allot::inline ALLOT_ABI

@@ -23,6 +23,7 @@ inline std::size_t os_page_bytes() noexcept { return static_cast<std::size_t>(::
 inline std::size_t physical_memory() noexcept {
     return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * os_page_bytes();
 }
+inline unsigned processors() noexcept { return static_cast<unsigned>(::sysconf(_SC_NPROCESSORS_ONLN)); }
 
 // Returns address space, and the memory in it, to the system.
 inline void unmap(void* p, std::size_t bytes) noexcept { ::munmap(p, bytes); }
