@@ -207,21 +207,22 @@ template <class T> class stored {
   private:
     friend class store;
 
-    stored(store& in, T& value) {
-        std::unique_ptr<entry> made{new entry(in, storing<T>(value, in.of()))};
-        if (ALLOT_CHECKED != 0 && !made->by.node().is_below(in.of().node()))
-            report_misuse({.kind = misuse::not_of_store, .heap = made->by.name()});
-        in.add(*made);
+    explicit stored(std::unique_ptr<entry> made) {
+        made->in.add(*made);
         entry_ = made.release();
+    }
+    stored(store& in, T& value) : stored(std::make_unique<entry>(in, storing<T>(value, in.of()))) {
+        if (ALLOT_CHECKED != 0 && !entry_->by.node().is_below(in.of().node()))
+            report_misuse({.kind = misuse::not_of_store, .heap = entry_->by.name()});
         entry_->hold(value);
         in.begin(*entry_);
     }
-    stored(store& in, const storing<T>& how, kept_bytes part) {
-        std::unique_ptr<entry> made{new entry(in, how)};
+    stored(store& in, const storing<T>& how, kept_bytes part) : stored(away(in, how, std::move(part))) {}
+    static std::unique_ptr<entry> away(store& in, const storing<T>& how, kept_bytes part) {
+        auto made = std::make_unique<entry>(in, how);
         made->kept = std::move(part);
         made->state = spill::entry_state::away;
-        in.add(*made);
-        entry_ = made.release();
+        return made;
     }
     template <class Pin> Pin pin_as(pin_kind how, account* to = nullptr) const {
         if (ALLOT_UNLIKELY(entry_ == nullptr)) raise_misused(misuse::moved_from);
