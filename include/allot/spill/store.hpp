@@ -35,6 +35,7 @@
 #include <allot/spill/home.hpp>
 #include <allot/spill/spill_error.hpp>
 #include <allot/sync/lock_guard.hpp>
+#include <allot/sys/clock.hpp>
 #include <allot/sys/lock_rank.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/parking.hpp>
@@ -98,8 +99,13 @@ class store final : public reclaimer {
         return stored<T>(*this, value);
     }
 
-    /// Lets entries leave, in the order above, until that many bytes are free. Returns: the bytes that became free.
+    /// Lets entries leave, in the order above, until that many bytes are free; also where writes have failed lately.
+    /// Returns: the bytes that became free.
     std::size_t spill(std::size_t bytes) noexcept {
+        {
+            const guard hold(lock_);
+            backoff_ = {};
+        }
         return free({.bytes = bytes}, [](std::size_t) {}, [](std::size_t, bool) {});
     }
     account& of() const noexcept { return of_; }
@@ -295,6 +301,30 @@ class store final : public reclaimer {
     object* object_of(const entry& e) const noexcept { return e.object; } // requires a pin
 
   private:
+    // What no request has written again and again, though its home cannot keep it: else two that wait for memory would
+    // wake each other for ever.
+    class write_backoff {
+      public:
+        // Objects of as many bytes, and more, are not written now; SIZE_MAX: all are.
+        std::size_t too_large(std::size_t room) const noexcept {
+            if (next_ != 0 && !sys::parking::is_past(next_)) return 0;
+            return room > room_ ? SIZE_MAX : refused_;
+        }
+        // Until its account has more room.
+        void refused(std::size_t bytes, std::size_t room) noexcept {
+            refused_ = bytes;
+            room_ = room;
+        }
+        // For 10 ms, and twice as long each time, up to 5 s.
+        void failed() noexcept {
+            span_ = span_ == 0 ? 10'000'000 : span_ < 2'500'000'000 ? span_ * 2 : 5'000'000'000;
+            next_ = sys::fine_clock::now() + span_;
+        }
+
+      private:
+        std::size_t refused_ = SIZE_MAX, room_ = 0;
+        std::uint64_t span_ = 0, next_ = 0; // nanoseconds; 0: it did not fail
+    };
     struct mover_wait {
         const entry* of;
         sys::parking spot{};
@@ -452,6 +482,7 @@ class store final : public reclaimer {
     // begins(bytes): they will be freed, or not; ends(bytes, freed). Returns: the bytes that became free.
     template <class Begins, class Ends>
     std::size_t free(const detail::freed_for& what, Begins begins, Ends ends) noexcept {
+        const std::size_t room = home_.by().headroom();
         std::size_t freed = 0, too_large = SIZE_MAX;
         unsigned failures = 0;
         std::uint32_t call = 0;
@@ -461,7 +492,10 @@ class store final : public reclaimer {
             std::size_t sum = 0;
             {
                 const guard hold(lock_);
-                if (call == 0) call = ++calls_ != 0 ? calls_ : ++calls_;
+                if (call == 0) {
+                    call = ++calls_ != 0 ? calls_ : ++calls_;
+                    too_large = backoff_.too_large(room);
+                }
                 while (sum < what.bytes - freed) {
                     entry* const e = queues_.pick(what, what.bytes - freed - sum, call, too_large);
                     if (e == nullptr) break;
@@ -488,6 +522,11 @@ class store final : public reclaimer {
                 if (has_left) freed += bytes;
                 else if (why.how == home_status::outcome::refused) too_large = detail::min(too_large, written);
                 else if (!why && ++failures == most_failures) too_large = 0; // what is at home may leave
+                if (!has_left && why) continue; // it was pinned
+                const guard hold(lock_);
+                if (has_left) backoff_ = {};
+                else if (why.how == home_status::outcome::refused) backoff_.refused(written, room);
+                else backoff_.failed();
             }
         }
         return freed;
@@ -500,6 +539,7 @@ class store final : public reclaimer {
     mutable sys::mutex lock_{lock_rank::leaf};
     detail::entry_queues queues_;
     intrusive_list<mover_wait, &mover_wait::place> waits_;
+    write_backoff backoff_;
     std::uint32_t calls_ = 0; // of free()
     store_stats stats_;
 };

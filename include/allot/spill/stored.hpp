@@ -107,7 +107,11 @@ template <class T> class stored {
     template <class Held> class pin_of {
       public:
         pin_of(pin_of&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
-        pin_of& operator=(pin_of&&) = delete;
+        pin_of& operator=(pin_of&& other) noexcept {
+            const pin_of old{std::move(*this)};
+            of_ = std::exchange(other.of_, nullptr);
+            return *this;
+        }
         ~pin_of() {
             if (of_ != nullptr) of_->in.unpin(*of_);
         }
