@@ -156,6 +156,16 @@ TEST_CASE("where a file system is full a write fails, and another directory serv
             a.drop();
             if (!keep(c, data) || read_back(c) != data) return 7;
         }
+        { // what is stale in pieces is returned to the file system
+            spill_files files{disk, directory.path};
+            std::vector<kept_bytes> all;
+            for (int i = 0; i != 7; ++i)
+                if (!keep(all.emplace_back(files, last.size()), last)) return 11;
+            for (const std::size_t i : {0u, 2u, 4u, 6u}) all[i].drop();
+            kept_bytes large{files, data.size()};
+            if (!keep(large, data) || read_back(large) != data) return 12;
+            if (files.stats().stale_bytes > 1_MiB || !files.valid()) return 13;
+        }
         spill_files files{disk, {directory.path, "/tmp"}};
         std::vector<kept_bytes> all;
         for (int i = 0; i != 10; ++i)
