@@ -96,7 +96,7 @@ TEST_CASE("blocks on the disk never exceed the account's limit", "[spill]") {
     account disk{name{"disk"}, allot::limit{most}};
     spill_files files{disk, "/tmp", allot::spill_file_options{.extent_bytes = 64_KiB}};
     std::mt19937 random{7};
-    const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % n; };
+    const auto below = [&](std::size_t n) { return random() % n; };
     std::vector<object> all;
     int file = -1;
     unsigned refused = 0;
