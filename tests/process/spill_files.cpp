@@ -73,6 +73,30 @@ bool refuse_calls(std::initializer_list<unsigned> calls) {
     return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
+int with_files_of_one_mib(bool has_grown) {
+    const rlimit few{1_MiB + 100, 1_MiB + 100};
+    account disk{name{"disk"}};
+    spill_files files{disk, "/tmp", allot::spill_file_options{.extent_bytes = 64_KiB}};
+    const auto data = some_bytes(512_KiB), large = some_bytes(5_MiB);
+    kept_bytes first{files, 64_KiB};
+    if (has_grown && !keep(first, std::span{data}.first(64_KiB))) return 7;
+    first = {};
+    ::setrlimit(RLIMIT_FSIZE, &few);
+    kept_bytes much{files, large.size()};
+    const home_status s = keep(much, large);
+    if (s.how != home_status::outcome::failed || s.error != EFBIG || disk.used() != 0) return 1;
+    std::vector<kept_bytes> all;
+    for (int i = 0; i != 4; ++i) // a directory has a second file where the first one is full
+        if (!keep(all.emplace_back(files, data.size()), data)) return 2;
+    kept_bytes more{files, data.size()};
+    if (keep(more, data).error != EFBIG) return 3;
+    all[1].drop();
+    if (!keep(more, data) || read_back(more) != data) return 4;
+    for (const std::size_t i : {0u, 2u, 3u})
+        if (read_back(all[i]) != data) return 5;
+    return files.stats().files == 2 && files.valid() ? 0 : 6;
+}
+
 } // namespace
 
 TEST_CASE("nothing is left of the files of a process that is killed", "[process][spill]") {
@@ -101,27 +125,10 @@ TEST_CASE("nothing is left of the files of a process that is killed", "[process]
 }
 
 TEST_CASE("a limit of the size of files is a failure, and no signal", "[process][spill]") {
-    const int code = in_child([] {
-        const rlimit few{1_MiB + 100, 1_MiB + 100};
-        account disk{name{"disk"}};
-        spill_files files{disk, "/tmp", allot::spill_file_options{.extent_bytes = 64_KiB}};
-        ::setrlimit(RLIMIT_FSIZE, &few);
-        const auto data = some_bytes(512_KiB), large = some_bytes(5_MiB);
-        kept_bytes much{files, large.size()};
-        const home_status s = keep(much, large);
-        if (s.how != home_status::outcome::failed || s.error != EFBIG || disk.used() != 0) return 1;
-        std::vector<kept_bytes> all;
-        for (int i = 0; i != 4; ++i) // a directory has a second file where the first one is full
-            if (!keep(all.emplace_back(files, data.size()), data)) return 2;
-        kept_bytes more{files, data.size()};
-        if (keep(more, data).error != EFBIG) return 3;
-        all[1].drop();
-        if (!keep(more, data) || read_back(more) != data) return 4;
-        for (const std::size_t i : {0u, 2u, 3u})
-            if (read_back(all[i]) != data) return 5;
-        return files.stats().files == 2 && files.valid() ? 0 : 6;
-    });
-    CHECK(code == 0);
+    for (const bool has_grown : {false, true}) { // before there is a limit
+        const int code = in_child([&] { return with_files_of_one_mib(has_grown); });
+        CHECK(code == 0);
+    }
 }
 
 TEST_CASE("a process without a descriptor left gets no files, and says so", "[process][spill]") {

@@ -169,8 +169,8 @@ class file_space {
         auto r = runs_.allocate(bytes, unit, fresh(i).number);
         if (!r && grow(i, bytes, limit, most)) r = runs_.allocate(bytes, unit, fresh(i).number);
         if (r && r.address - base(i) + r.bytes > most) {
-            runs_.release(r.address, fresh(i));
-            r = {};
+            runs_.release(r.address, fresh(i)); // it was added before the limit was as low
+            files_[i].is_full = true, r = {};
         }
         if (!r) error = EFBIG;
         return r;
