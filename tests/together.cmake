@@ -1,6 +1,6 @@
 # allot_together(sources result): files of twelve sources each, which share what they compile of allot. The headers of all
 # come first, so that each source is then in a namespace of its own, where its names meet nobody's. A source that asks for
-# the names of its own types says "// Compiled alone".
+# the names of its own types says "// Compiled alone". A further argument begins the names of the files.
 function(allot_together sources result)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources})
     set(files)
@@ -31,7 +31,7 @@ function(allot_together sources result)
         list(GET some 0 group)
         cmake_path(RELATIVE_PATH group BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
         string(REGEX REPLACE "/.*" "" group ${group})
-        set(file ${CMAKE_CURRENT_BINARY_DIR}/together/${group}_${n}.cpp)
+        set(file ${CMAKE_CURRENT_BINARY_DIR}/together/${ARGV2}${group}_${n}.cpp)
         file(CONFIGURE OUTPUT ${file} CONTENT "${headers}\n${bodies}" @ONLY)
         list(APPEND files ${file})
     endwhile()

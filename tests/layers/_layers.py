@@ -1,14 +1,16 @@
 """Holds the headers of allot against docs/layers.txt; check() gives one line for each rule broken.
 
 A folder includes lower ranks and itself, by the exact file, never an index header. Headers that are neither
-allot's nor the standard library's stand only in OPEN. Compilers and platforms are told apart in config.hpp alone.
+allot's nor the standard library's stand only in OPEN, those of OWNED in one folder. Compilers and platforms are told apart in config.hpp alone.
 A class is in one file, with all its members.
 """
 
 import re
 from pathlib import Path
 
-OPEN = ("sys", "device", "adapt", "spill/store")
+OPEN = ("sys", "device", "adapt")
+# Libraries that one folder may use, and no other, even where it is open.
+OWNED = {"spill/store": {"liburing.h", "lz4.h", "xxhash.h"}}
 MOST_LINES = 600
 
 STANDARD = set("""
@@ -47,8 +49,8 @@ def folder_of(header):
     return header.split("/")[0]
 
 
-def is_open(header):
-    return any(header.startswith(folder + "/") for folder in OPEN)
+def is_in(header, folders):
+    return any(header.startswith(folder + "/") for folder in folders)
 
 
 def wrong_include(header, quote, target, ranks, present):
@@ -57,7 +59,10 @@ def wrong_include(header, quote, target, ranks, present):
     if quote == '"':
         return f'"{target}" is included by quotes; allot spells <allot/...>'
     if not target.startswith("allot/"):
-        if is_open(header):
+        for folder, libraries in OWNED.items():
+            if target in libraries:
+                return None if is_in(header, [folder]) else f"<{target}> stands only in {folder}"
+        if is_in(header, OPEN):
             return None
         if target not in STANDARD:
             return f"<{target}> is not the standard library's; such headers stand only in {', '.join(OPEN)}"

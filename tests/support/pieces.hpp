@@ -9,13 +9,13 @@
 #include <span>
 #include <vector>
 
-// Bytes that differ from place to place and from seed to seed; half of them compress.
-inline std::vector<std::byte> some_bytes(std::size_t n, unsigned seed = 1, bool compress = false) {
+// Bytes that differ from place to place and from seed to seed; where they are to shrink, every word is repeated.
+inline std::vector<std::byte> some_bytes(std::size_t n, unsigned seed = 1, bool shrink = false) {
     std::vector<std::byte> all(n);
     std::uint64_t x = seed * 0x9E3779B97F4A7C15u + 1;
-    for (std::size_t i = 0; i != n; ++i) {
-        if (i % (compress ? 64 : 1) == 0) x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-        all[i] = static_cast<std::byte>(x >> 24);
+    for (std::size_t i = 0; i < n; i += sizeof x) {
+        if (!shrink || i % 64 == 0) x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        std::memcpy(all.data() + i, &x, n - i < sizeof x ? n - i : sizeof x);
     }
     return all;
 }

@@ -9,6 +9,7 @@
 #include <allot/core/text.hpp>
 #include <allot/spill/home.hpp>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,7 +26,11 @@ inline void write(text_writer& out, const home_status& s) noexcept {
     if (*s.call != 0) out.put(": ").put(s.call);
     if (*s.file != 0) out.put(' ').put(s.file);
     if (s.bytes != 0) out.put(" at ").number(s.offset).put(", ").bytes(s.bytes);
-    if (s.error != 0) out.put(": ").put(::strerrordesc_np(s.error)).put(" (errno ").number(s.error).put(')');
+    if (s.error != 0) {
+        const char* const text = ::strerrordesc_np(s.error);
+        out.put(": ").put(text != nullptr ? text : "unknown error");
+        out.put(" (errno ").number(static_cast<std::uint64_t>(s.error)).put(')');
+    }
     if (s.how == home_status::outcome::damaged) out.put(": the bytes are not those that were written");
 }
 

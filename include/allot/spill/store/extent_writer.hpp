@@ -107,7 +107,8 @@ class extent_writer {
         if (part_ && used_ < part_.bytes) of_.space.cut(part_, used_);
         part_ = {}, used_ = 0;
     }
-    // Writes the next extents, which are in one piece: all of `bytes`, or none of them, and notes that in last_.
+    // Writes the next extents, which are in one piece: all of `bytes`, or none of them. Where that is for good, notes
+    // it in last_ and ends the part.
     void put(const std::byte* data, std::size_t bytes, spill_compression how) noexcept {
         const std::uint64_t offset = part_.offset + used_;
         std::size_t n = 0;
@@ -122,6 +123,8 @@ class extent_writer {
             at += stored;
         }
         if (const home_status s = of_.write(part_.file, offset, data, bytes); !s) {
+            const bool is_full = s.error == ENOSPC || s.error == EDQUOT;
+            if (is_full && of_.space.punch_stale(part_.file)) return; // and again
             last_ = s;
             avoid_ |= file_space::file_mask{1} << part_.file;
             return end_part();

@@ -113,6 +113,13 @@ class file_space {
     /// The part that begins there is no more in use.
     void give(std::uint32_t file, std::uint64_t offset) noexcept { cut({.file = file, .offset = offset}, 0); }
 
+    /// Returns all stale space of a file to its file system. False: there is none.
+    bool punch_stale(std::uint32_t i) noexcept {
+        const lock_guard hold(lock_);
+        bool any = false;
+        while (punch(i)) any = true;
+        return any;
+    }
     /// Notes how a write to a file ended.
     void note_write(std::uint32_t i, int error) noexcept {
         if (ALLOT_LIKELY(error == 0 && !files_[i].has_failed)) return;
@@ -162,8 +169,8 @@ class file_space {
         auto r = runs_.allocate(bytes, unit, fresh(i).number);
         if (!r && grow(i, bytes, limit, most)) r = runs_.allocate(bytes, unit, fresh(i).number);
         if (r && r.address - base(i) + r.bytes > most) {
-            runs_.release(r.address, fresh(i));
-            r = {};
+            runs_.release(r.address, fresh(i)); // it was added before the limit was as low
+            files_[i].is_full = true, r = {};
         }
         if (!r) error = EFBIG;
         return r;
@@ -188,15 +195,23 @@ class file_space {
     // Punches stale runs while that many further bytes of blocks would exceed the limit.
     void punch_for(std::size_t bytes, std::size_t limit) noexcept {
         for (std::size_t now = runs_.live_bytes() + bytes; now + stale_bytes() > limit;) {
-            fit::run most;
             std::uint32_t of = 0;
+            std::size_t most = 0;
             for (std::uint32_t i = 0; i != count_; ++i)
-                if (const auto r = runs_.largest(stale(i).number); files_[i].can_punch && r.bytes > most.bytes)
-                    most = r, of = i;
-            if (!most) return;
-            if (files_[of].at.punch(most.address - base(of), most.bytes) != 0) files_[of].can_punch = false;
-            else runs_.retag(most, fresh(of));
+                if (const std::size_t n = largest_stale(i).bytes; n > most) most = n, of = i;
+            if (most == 0) return;
+            punch(of);
         }
+    }
+    fit::run largest_stale(std::uint32_t i) const noexcept {
+        return files_[i].can_punch ? runs_.largest(stale(i).number) : fit::run{};
+    }
+    // Punches the largest stale run. False: there is none, or the file system cannot.
+    bool punch(std::uint32_t i) noexcept {
+        const fit::run r = largest_stale(i);
+        if (!r) return false;
+        if (files_[i].at.punch(r.address - base(i), r.bytes) != 0) return files_[i].can_punch = false;
+        return runs_.retag(r, fresh(i));
     }
 
     mutable sys::mutex lock_{lock_rank::leaf};

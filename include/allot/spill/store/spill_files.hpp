@@ -10,7 +10,7 @@
 // Invariant: blocks on disk do not exceed the account's limit, where the file system can punch holes.
 // Cost: to write is a call per 8 MiB, and allocates nothing; reserved are 24 bytes, and about 80 of metadata, per
 // extent; staging buffers of one extent each (staging_buffers.hpp). The switch ALLOT_LZ4 adds compression.
-// Threads: any, but for construction and destruction. Source: Spark's spill files, 2014; Mars' storage backends, 2021.
+// Threads: any, but for construction and destruction; a child of fork may only read what was kept before. Source: Spark's spill files, 2014; Mars' storage backends, 2021.
 #pragma once
 
 #include <allot/account/account.hpp>

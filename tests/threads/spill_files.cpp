@@ -1,0 +1,86 @@
+// Many threads write, read, slice, drop and show objects in the same files, with fewer staging buffers than threads.
+#include <support/catch.hpp>
+#include <support/pieces.hpp>
+
+#include <allot/core/units.hpp>
+#include <allot/spill/store/spill_files.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace allot::literals;
+using allot::account;
+using allot::home_status;
+using allot::kept_bytes;
+using allot::name;
+using allot::spill_files;
+
+namespace {
+
+// `all` threads; each has a few objects of its own, and reads one that they share.
+void storm(const allot::spill_file_options& options, std::size_t steps) {
+    constexpr unsigned all = 6;
+    account disk{name{"disk"}, allot::limit{6_MiB}};
+    std::atomic<unsigned> refused{0}, wrong{0};
+    std::vector<allot::extent_file> left;
+    {
+        spill_files files{disk, {"/tmp", "/var/tmp"}, options};
+        const auto common = some_bytes(150'000, 99, true);
+        kept_bytes shared{files, common.size()};
+        REQUIRE(keep(shared, common));
+        std::vector<std::thread> threads;
+        for (unsigned t = 0; t != all; ++t)
+            threads.emplace_back([&, t] {
+                std::mt19937 random(t + 1);
+                std::vector<kept_bytes> mine(4);
+                std::vector<std::vector<std::byte>> data(4);
+                std::vector<allot::extent_file> extents;
+                for (std::size_t step = 0; step != steps; ++step) {
+                    const std::size_t i = random() % 4;
+                    kept_bytes& k = mine[i];
+                    if (!k.is_written()) {
+                        data[i] = some_bytes(random() % 400'000, static_cast<unsigned>(random()), random() % 2 != 0);
+                        if (!k || !k.has_room(data[i].size())) k = kept_bytes{files, data[i].size()};
+                        source_in_pieces pieces(data[i]);
+                        const home_status s = random() % 2 != 0 ? k.write(pieces) : keep(k, data[i]);
+                        if (s.how == home_status::outcome::refused) ++refused;
+                        else if (!s) ++wrong;
+                    } else if (random() % 3 != 0) {
+                        if (read_back(k) != data[i]) ++wrong;
+                    } else if (random() % 2 != 0) {
+                        extents = files.extents_of(k); // what was kept stays until the next ones
+                        k.drop();
+                    } else {
+                        k = {};
+                    }
+                    const std::size_t from = random() % common.size(), n = random() % (common.size() - from);
+                    const auto at = common.begin() + static_cast<std::ptrdiff_t>(from);
+                    if (read_back(shared, from, n) != std::vector<std::byte>(at, at + static_cast<std::ptrdiff_t>(n)))
+                        ++wrong;
+                    for (const auto& e : extents) {
+                        std::vector<std::byte> to(e.length());
+                        if (!e.read(to)) ++wrong;
+                    }
+                }
+            });
+        for (auto& t : threads) t.join();
+        CHECK(files.valid());
+        CHECK(files.stats().failures == 0);
+        CHECK(files.stats().damaged == 0);
+        left = files.extents_of(shared);
+    }
+    CHECK(wrong == 0);
+    std::thread{[&] { left.clear(); }}.join();
+    CHECK(disk.used() == 0);
+}
+
+} // namespace
+
+TEST_CASE("spill files under many threads", "[spill][threads]") {
+    storm({.extent_bytes = 64_KiB, .staging_buffers = 2}, 60);
+    storm({.extent_bytes = 16_KiB, .staging_buffers = 1}, 60);
+}
