@@ -82,7 +82,7 @@ struct plan {
     std::uint8_t killed_in = 0; // the thread's state
     bool has_cache = false;
     bool cache_frees_later = false, cache_may_fail = false; // what it frees is coming
-    bool home_is_slow = false, home_may_fail = false; // that inputs leave for
+    bool home_is_slow = false, home_may_fail = false;       // that inputs leave for
     std::size_t pool_limit = 0;
     std::uint64_t longest_wait_ms = 0; // 0: none
     oom::rules rules{};

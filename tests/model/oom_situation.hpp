@@ -210,7 +210,8 @@ class situation {
         attempt a{*this, w};
         try {
             const auto pinned = in.pin();
-            if (pinned && (**pinned).get<unsigned char>((**pinned).size() - 1) != w.number) complain("an input changed");
+            if (pinned && (**pinned).get<unsigned char>((**pinned).size() - 1) != w.number)
+                complain("an input changed");
             std::size_t left = in.size;
             for (unsigned i = 0; i != t.pieces && left != 0; ++i) {
                 const std::size_t bytes = i + 1 == t.pieces ? left : in.size / t.pieces;

@@ -61,7 +61,9 @@ void run(shared_engine& of, unsigned seed) {
         switch (objects.size() < 4 ? 0 : dice.below(7)) {
         case 0:
             if (objects.size() < 12)
-                retry([&] { objects.emplace_back(of.put(mine, dice.between(1, 16384), seed * 1000 + i), seed * 1000 + i); });
+                retry([&] {
+                    objects.emplace_back(of.put(mine, dice.between(1, 16384), seed * 1000 + i), seed * 1000 + i);
+                });
             break;
         case 1: retry([&] { of.check(*objects[n].first.pin(), objects[n].second); }); break;
         case 2: {
