@@ -50,6 +50,11 @@
 namespace allot::inline ALLOT_ABI {
 
 template <class T> class stored;
+template <class T> struct storing; // stored.hpp
+
+/// A type that a store can hold: the header is included that says how.
+template <class T>
+concept storable = requires { typename storing<T>::held; };
 
 /// What a store did, in entries and bytes.
 struct store_stats {
@@ -95,9 +100,19 @@ class store final : public reclaimer {
     /// Throws: out_of_memory where the host has no memory for the entry, or the object cannot be stored (`misused`); it
     /// is as it was then.
     template <class T>
-        requires(!std::is_reference_v<T>)
+        requires(storable<T> && !std::is_const_v<T>)
     stored<T> put(T&& value) {
         return stored<T>(*this, value);
+    }
+    /// Rejected at compile time: what a store cannot take over.
+    template <class T>
+        requires(!storable<T> || std::is_const_v<T>)
+    void put(T&&) {
+        static_assert(storable<std::remove_cvref_t<T>>,
+                      "allot: a store does not hold this type; include the header that says how it is stored, as "
+                      "<allot/spill/stored_buffer.hpp>, or specialize allot::storing for it (docs/spill.md)");
+        static_assert(!std::is_lvalue_reference_v<T> && !std::is_const_v<T>,
+                      "allot: a store takes the object over; pass std::move(object)");
     }
 
     /// Lets entries leave, in the order above, until that many bytes are free; also where writes have failed lately.

@@ -40,8 +40,6 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class T> struct storing;
-
 /// A part of what a home keeps of an object.
 template <class T> struct stored_part {
     storing<T> how;
