@@ -116,7 +116,8 @@ struct account_tree {
     // the lock.
     void announce_end() noexcept {
         looks_at_all = true;
-        note_missed([](const waiter& w) { return w.charges_others; }); // it looks whether it was one of its own
+        // One that tries may have looked before; and one of those that it charges, too, may be closed.
+        note_missed([](const waiter& w) { return w.trying || w.charges_others; });
         wake_watches();
     }
     // They look whether what they wait for is there. Requires the lock.

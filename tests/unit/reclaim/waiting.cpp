@@ -289,6 +289,22 @@ TEST_CASE("a cancellation and a wake-up that meet end one wait, and the next is 
     CHECK(root.used() == 0);
 }
 
+TEST_CASE("an account that is closed, and a request of it that goes to sleep meanwhile",
+          "[reclaim][waiting][threads]") {
+    const support::rescue ends{"a request of a closed account"};
+    account root{name{"root"}, limit{100}};
+    REQUIRE(root.try_charge(100));
+    for (int i = 0; i != 500; ++i) {
+        account query{root, name{"query"}};
+        const std::uint64_t refused = root.stats().refused;
+        waiting w{query, 10};
+        until_refused(root, refused + 2);
+        CHECK(query.close());
+        CHECK(w.result().outcome == charge_outcome::closed);
+    }
+    root.refund(100);
+}
+
 TEST_CASE("a request that can never be granted does not wait, and holds up no other", "[reclaim][waiting]") {
     const support::rescue ends{"a request that can never be granted"};
     account root{name{"root"}, limit{1000}};
