@@ -34,8 +34,7 @@ template <bool Spillable> static int run() {
                     [&](in&) {
                         allot::buffer table = memory.allocate(engine, 1920);
                         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                        if constexpr (Spillable)
-                            return inputs.put(memory.allocate(engine, 512));
+                        if constexpr (Spillable) return inputs.put(memory.allocate(engine, 512));
                         else return memory.allocate(engine, 512);
                     });
                 ++right;

@@ -204,8 +204,8 @@ class account_steps {
                (asked.wait != nullptr || (asked.judged && judged_thread_of(by_) != nullptr));
     }
     std::size_t coming_below() const noexcept {
-        return at_->tree().reclaimers.coming(at_->shape(),
-                                             [&](const reclaimer& r, const account& home) { return is_asked_at(*at_, r, home); });
+        return at_->tree().reclaimers.coming(
+            at_->shape(), [&](const reclaimer& r, const account& home) { return is_asked_at(*at_, r, home); });
     }
     // Another sweep calls a reclaimer that may help: the call has ended now. False: there is none, or it is not waited
     // for.

@@ -102,7 +102,8 @@ inline const account_node* refuser_in(const charge_status& why) noexcept {
 }
 // For objects at and below: requests wait for their unused memory, or no longer do.
 inline void settle_waits(const account_node& a) noexcept {
-    a.tree().reclaimers.settle_waits(a.shape(), [&](const reclaimer& r, const account& home) { return is_asked_at(a, r, home); });
+    a.tree().reclaimers.settle_waits(a.shape(),
+                                     [&](const reclaimer& r, const account& home) { return is_asked_at(a, r, home); });
 }
 inline cancellation* cancelled_by(const wait_limit* wait) noexcept { return wait != nullptr ? wait->end : nullptr; }
 

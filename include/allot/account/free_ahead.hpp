@@ -63,6 +63,7 @@ class ahead_sweep {
         while (is_missing()) {
             bool frees = false;
             if (!call_next(costly, false, frees)) return some;
+            if (mine_.at == nullptr) return true;                      // others have gone on
             if (frees) some = true, static_cast<void>(returns_idle()); // what the call left unused
         }
         return true;
@@ -76,15 +77,16 @@ class ahead_sweep {
     }
     // Calls the next one of the walk; false: there is none. `frees`: whether it freed something, or has begun to.
     bool call_next(reclaimers::walk& of, bool idle, bool& frees) noexcept {
-        const shortage s = shortage_now();
+        shortage s = shortage_now();
         reclaimer* const it = of.next([&](const reclaimer& r) { return wanted(r, idle, s); });
         if (it == nullptr) return false;
+        if (!idle) called_ = it, s.leave = &let_others_go_on, s.sweep = this;
         const std::size_t before = used(at_), counted = it->freed(), announced = it->coming();
         const bool some = reclaimers::call(*it, s);
         const std::size_t after = used(at_), arrived = it->freed() - counted; // meanwhile
         if (after + arrived < before) reclaimers::credit(*it, before - after - arrived);
         frees = frees || some || after < before || it->coming() > announced;
-        if (!idle) all_.end_call(*it, at_.shape());
+        if (!idle && mine_.at != nullptr) all_.end_call(*it, at_.shape());
         return true;
     }
     // Under the mutex of the tree's shape. The object that charges keeps its own unused memory.
@@ -92,15 +94,15 @@ class ahead_sweep {
         if (r.cost() > (idle ? reclaimer::idle : s.most_cost)) return walk_step::end;
         const account& home = reclaimers::home_of(r);
         const bool own = idle && &home == &by_.face;
-        if ((r.cost() == reclaimer::idle) != idle || own || !are_asked_at(at_, home) || !r.helps(s))
+        if ((r.cost() == reclaimer::idle) != idle || own || !is_asked_at(at_, r, home) || !r.helps(s))
             return walk_step::skip;
         return idle || reclaimers::begin_call(r) ? walk_step::call : walk_step::skip;
     }
     bool is_missing() const noexcept { return shortage_now().missing() != 0; }
     shortage shortage_now() const noexcept {
         judged_thread* const mine = judged_thread_of(by_);
-        const std::size_t coming =
-            all_.coming(at_.shape(), [&](const account& home) { return are_asked_at(at_, home); });
+        const std::size_t coming = all_.coming(
+            at_.shape(), [&](const reclaimer& r, const account& home) { return is_asked_at(at_, r, home); });
         const locked_tree scope(at_, leave_drained);
         return {.why = at_.status(charge_outcome::over_limit, 0, at_.used(), at_.totals().watermark()),
                 .most_cost = cost_cap::now(),
@@ -110,9 +112,15 @@ class ahead_sweep {
                 .ahead = true};
     }
 
+    static void let_others_go_on(void* in) noexcept {
+        auto& me = *static_cast<ahead_sweep*>(in);
+        if (me.mine_.at != nullptr) me.all_.let_others_go_on(me.mine_, *me.called_, me.at_.shape());
+    }
+
     const account_node &by_, &at_;
     reclaimers& all_;
     reclaimers::sweep mine_;
+    const reclaimer* called_ = nullptr;
 };
 
 // The lowest level at and above an account that asks, but for the first `done` ones; it is done then.

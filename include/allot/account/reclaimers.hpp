@@ -153,8 +153,8 @@ class reclaimers {
         r.is_called_ = false;
         wake(nullptr, &r);
     }
-    // Inside a call: other sweeps begin at the level, and call the reclaimer, before the call ends; this one does not go
-    // on behind it.
+    // Inside a call: other sweeps begin at the level, and call the reclaimer, before the call ends; this one does not
+    // go on behind it.
     void let_others_go_on(sweep& mine, const reclaimer& called, sys::mutex& mutex) noexcept {
         const lock_guard hold(mutex);
         called.is_called_ = false;

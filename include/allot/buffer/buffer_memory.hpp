@@ -26,8 +26,8 @@ namespace allot::inline ALLOT_ABI {
 /// A reference to a memory source. Requires: the source outlives the buffers.
 class buffer_memory {
     template <class M>
-    static constexpr bool is_own = std::same_as<std::remove_cv_t<M>, buffer_memory> ||
-                                   std::same_as<std::remove_cv_t<M>, detail::block_source>;
+    static constexpr bool is_own =
+        std::same_as<std::remove_cv_t<M>, buffer_memory> || std::same_as<std::remove_cv_t<M>, detail::block_source>;
 
   public:
     template <class M>

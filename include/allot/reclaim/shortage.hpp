@@ -10,14 +10,14 @@
 namespace allot::inline ALLOT_ABI {
 
 struct shortage {
-    charge_status why{};                  ///< what refused the last attempt, and its numbers
-    std::uint32_t most_cost = UINT32_MAX; ///< reclaimers of a higher cost are not called
-    bool critical = false;                ///< the second pass: the first one freed too little
-    bool waits = false;                   ///< the request waits: a call may wait for a device's work
-    std::size_t coming = 0;               ///< bytes that other reclaimers have announced, if the request may wait
-    const account* requester = nullptr;   ///< whose request it is
-    std::uint32_t task = UINT32_MAX;      ///< oom::task::id() of its thread, at the arbiter of its root; else this
-    bool ahead = false;                   ///< of a watermark, which is `why.limit`: nothing was refused
+    charge_status why{};                     ///< what refused the last attempt, and its numbers
+    std::uint32_t most_cost = UINT32_MAX;    ///< reclaimers of a higher cost are not called
+    bool critical = false;                   ///< the second pass: the first one freed too little
+    bool waits = false;                      ///< the request waits: a call may wait for a device's work
+    std::size_t coming = 0;                  ///< bytes that other reclaimers have announced, if the request may wait
+    const account* requester = nullptr;      ///< whose request it is
+    std::uint32_t task = UINT32_MAX;         ///< oom::task::id() of its thread, at the arbiter of its root; else this
+    bool ahead = false;                      ///< of a watermark, which is `why.limit`: nothing was refused
     void (*leave)(void*) noexcept = nullptr; // of the sweep that calls
     void* sweep = nullptr;
 

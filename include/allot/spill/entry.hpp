@@ -61,7 +61,7 @@ class store_entry {
     kept_bytes kept;
     spill::entry_state state = spill::entry_state::here;
     bool is_queued = false;
-    bool is_orphan = false;   // its handle has ended inside a call of the thread that moves it
+    bool is_orphan = false; // its handle has ended inside a call of the thread that moves it
     std::uint32_t pins = 0;
     std::uint32_t failed = 0; // the number of the last call that could not write it
     std::uintptr_t mover = 0; // the thread that moves it

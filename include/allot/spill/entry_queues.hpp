@@ -89,7 +89,8 @@ class entry_queues {
     // It was used now. Nothing where it may not leave.
     void push(store_entry& e) noexcept {
         const bool clean = e.state == spill::entry_state::both;
-        if (e.pins != 0 || e.bytes == 0 || e.object == nullptr || (!clean && e.state != spill::entry_state::here)) return;
+        if (e.pins != 0 || e.bytes == 0 || e.object == nullptr || (!clean && e.state != spill::entry_state::here))
+            return;
         (clean ? e.group->clean : e.group->dirty).add_last(e);
         e.is_queued = true;
         add_bytes(*e.group, e.object->charged);
@@ -108,7 +109,9 @@ class entry_queues {
             for (const entry_group* g = first_; g != nullptr; g = g->next) {
                 if (is_own(*g, f) != own || !is_asked(*g, f)) continue;
                 if (store_entry* const e = choose(g->clean, missing, [](const store_entry&) { return true; })) return e;
-                const auto may_be_written = [&](const store_entry& e) { return e.bytes < too_large && e.failed != call; };
+                const auto may_be_written = [&](const store_entry& e) {
+                    return e.bytes < too_large && e.failed != call;
+                };
                 if (store_entry* const e = choose(g->dirty, missing, may_be_written)) return e;
             }
         return nullptr;

@@ -20,9 +20,9 @@
 
 #include <allot/account/account.hpp>
 #include <allot/account/priority.hpp>
+#include <allot/account/top_holders.hpp>
 #include <allot/account/wait_order.hpp>
 #include <allot/config.hpp>
-#include <allot/account/top_holders.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/intrusive_list.hpp>
 #include <allot/core/min_max.hpp>
@@ -61,7 +61,7 @@ struct store_stats {
     std::uint64_t bytes_written = 0;
     std::uint64_t read = 0;
     std::uint64_t bytes_read = 0;
-    std::uint64_t failures = 0;  // writes and reads that failed, or that the home refused
+    std::uint64_t failures = 0; // writes and reads that failed, or that the home refused
     home_status last_failure{};
 };
 
@@ -79,7 +79,8 @@ class store final : public reclaimer {
 
     /// Serves requests that the account refuses, or one above or below it. `cost`: as of reclaimers. Requires: the name
     /// outlives it.
-    store(account& of, home& keeps, allot::name called = allot::name{"store"}, std::uint32_t cost = default_cost) noexcept
+    store(account& of, home& keeps, allot::name called = allot::name{"store"},
+          std::uint32_t cost = default_cost) noexcept
         : reclaimer(called.text, cost, reach::below_too), of_(of), home_(keeps) {
         of_.add(*this);
     }

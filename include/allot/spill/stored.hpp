@@ -16,9 +16,9 @@
 //     hold(T&) -> held          takes the object over
 //     charged(held)             bytes that become free when it leaves
 //     write(held, kept)         writes it
-//     make(kept, account, waits, why) -> held      makes it again; where that fails, `why` says so, and the result is not used
-//     move_to(account, held&)   charges it to another account; throws where that refuses
-//     halves(unit)              two of them, and the part of what is kept that each needs
+//     make(kept, account, waits, why) -> held      makes it again; where that fails, `why` says so, and the result is
+//     not used move_to(account, held&)   charges it to another account; throws where that refuses halves(unit) two of
+//     them, and the part of what is kept that each needs
 // Invariant: an empty handle has 0 bytes. Cost: 8 bytes. Threads: one at a time; any may pin. Source: as store.hpp.
 #pragma once
 

@@ -70,7 +70,8 @@ template <> struct storing<buffer> {
     std::optional<std::array<stored_part<buffer>, 2>> halves(std::size_t unit) const noexcept {
         if (bytes / 2 < unit) return std::nullopt;
         const std::size_t first = bytes / 2 / unit * unit;
-        return std::array<stored_part<buffer>, 2>{{{part(first), 0, first}, {part(bytes - first), first, bytes - first}}};
+        return std::array<stored_part<buffer>, 2>{
+            {{part(first), 0, first}, {part(bytes - first), first, bytes - first}}};
     }
 
     account& by;

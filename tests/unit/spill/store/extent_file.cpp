@@ -95,7 +95,7 @@ TEST_CASE("a file of extents has no name, and only its owner may read it", "[spi
     kept_bytes kept{files, 10};
     REQUIRE(keep(kept, some_bytes(10)));
     const int file = files.extents_of(kept)[0].descriptor();
-    struct ::stat s {};
+    struct ::stat s{};
     REQUIRE(::fstat(file, &s) == 0);
     CHECK(s.st_nlink == 0);
     CHECK((s.st_mode & 07777) == 0600);
@@ -117,7 +117,8 @@ TEST_CASE("each byte that changes in a file is found", "[spill]") {
             flip(e, at, static_cast<int>(at % 8));
             allot::byte_sink sink{std::span{to}};
             const home_status s = kept.read(sink);
-            if (s.how == home_status::outcome::damaged && s.offset == e.offset() && s.bytes == e.stored() && !s) ++found;
+            if (s.how == home_status::outcome::damaged && s.offset == e.offset() && s.bytes == e.stored() && !s)
+                ++found;
             CHECK(std::string_view(s.file) == "/tmp");
             CHECK(e.read(to).how == home_status::outcome::damaged);
             flip(e, at, static_cast<int>(at % 8));
@@ -141,7 +142,8 @@ TEST_CASE("damage of one extent leaves the others readable, and a part is verifi
     CHECK(read_back(kept).empty());
     CHECK(read_back(kept, 2_MiB + 500'000, 10).empty());
     CHECK(read_back(kept, 0, 2_MiB) == std::vector<std::byte>(data.begin(), data.begin() + 2_MiB));
-    CHECK(read_back(kept, 3_MiB + 1, 1000) == std::vector<std::byte>(data.begin() + 3_MiB + 1, data.begin() + 3_MiB + 1001));
+    CHECK(read_back(kept, 3_MiB + 1, 1000) ==
+          std::vector<std::byte>(data.begin() + 3_MiB + 1, data.begin() + 3_MiB + 1001));
     flip(extents[2], 77);
     CHECK(read_back(kept) == data);
     REQUIRE(::ftruncate(extents[0].descriptor(), static_cast<off_t>(extents[3].offset() + 5)) == 0);

@@ -22,7 +22,7 @@ using allot::spill_files;
 namespace {
 
 std::size_t on_disk(int file) {
-    struct ::stat s {};
+    struct ::stat s{};
     REQUIRE(::fstat(file, &s) == 0);
     return static_cast<std::size_t>(s.st_blocks) * 512;
 }
@@ -102,7 +102,8 @@ TEST_CASE("blocks on the disk never exceed the account's limit", "[spill]") {
     unsigned refused = 0;
     for (unsigned step = 0; step != 1500; ++step) {
         if (below(5) < 3) {
-            const std::size_t n = below(4) == 0 ? below(2_MiB) + 1 : below(100'000) + 1, rounded = (n + 4095) / 4096 * 4096;
+            const std::size_t n = below(4) == 0 ? below(2_MiB) + 1 : below(100'000) + 1,
+                              rounded = (n + 4095) / 4096 * 4096;
             object o{kept_bytes{files, n}, n, step};
             REQUIRE(o.kept);
             const bool fits = disk.used() + rounded <= most;
