@@ -104,9 +104,4 @@ BUGS = {
         "if (how == charge_mode::checked) free_ahead(a);",
         "free_ahead(a);",
         law=4),
-    "claims_in_vain_are_never_too_many": bug(
-        "cases/tasks_small_things.cpp",
-        "(&r == claims_ && claimed_ > most_in_vain)",
-        "false",
-        law=4),
 }
