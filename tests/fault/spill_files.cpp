@@ -9,10 +9,13 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <initializer_list>
 #include <new>
 #include <string_view>
 #include <vector>
+
+#include <unistd.h>
 
 using namespace allot::literals;
 using allot::account;
@@ -192,10 +195,13 @@ TEST_CASE("calls that move a part of the bytes for ever fail in the end", "[spil
 }
 
 TEST_CASE("a file system without files that have no name serves, too", "[spill][fault]") {
+    char directory[] = "/tmp/allot_test_XXXXXX";
+    REQUIRE(::mkdtemp(directory) != nullptr);
     account disk{name{"disk"}};
     fault::fail_nth(1);
-    spill_files files{disk, "/tmp", std::nothrow};
+    spill_files files{disk, directory, std::nothrow};
     CHECK(fault::has_failed());
+    CHECK(::rmdir(directory) == 0); // nothing is in it
     fault::fail_nth(0);
     REQUIRE(files.status());
     const auto data = some_bytes(10'000);

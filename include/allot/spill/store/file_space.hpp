@@ -1,6 +1,6 @@
 // The space of a home's files: which parts are in use, and which may be used again.
 //
-//     a file    | in use | stale | in use | fresh ...                    grows in steps of 64 MiB, at its end
+//     a file    | in use | stale | in use | fresh ...                    space is added in steps of 64 MiB, at its end
 //     address   (number of the file + 1) << 45, plus the offset: one fit of all files; 2 keys per file: stale, fresh
 //
 // A part that is freed is stale: the file system may keep its blocks. Stale parts are used again first, best fit, of
@@ -52,7 +52,7 @@ struct file_tag {
 class file_space {
   public:
     static constexpr std::size_t unit = 4096, step = std::size_t{64} << 20;
-    static constexpr std::uint32_t most_directories = 32, per_directory = 2;
+    static constexpr std::uint32_t most_directories = 30, per_directory = 2;
     using file_mask = std::uint64_t; // a bit for each file
     static_assert(most_directories * per_directory <= 64);
 
@@ -72,6 +72,7 @@ class file_space {
             if (!runs_.open(stale(i).number) || !runs_.open(fresh(i).number)) return failed(f.directory, ENOMEM), 0;
             if (i % per_directory != 0) continue;
             if (const int error = f.at.open_unnamed(f.directory); error != 0) failed(f.directory, error);
+            else if (!grow(i, unit)) return failed(f.directory, ENOMEM), 0; // with metadata for the ranges of all files
             else ++made;
         }
         return made;
@@ -107,8 +108,9 @@ class file_space {
     /// The end of a part, behind `bytes`, is no more in use.
     void cut(const file_place& p, std::size_t bytes) noexcept {
         const lock_guard hold(lock_);
-        if (bytes == 0) runs_.release(base(p.file) + p.offset, stale(p.file));
-        else runs_.shrink(base(p.file) + p.offset, bytes, stale(p.file));
+        if (bytes != 0) return void(runs_.shrink(base(p.file) + p.offset, bytes, stale(p.file)));
+        [[maybe_unused]] const std::size_t freed = runs_.release(base(p.file) + p.offset, stale(p.file));
+        ALLOT_ASSERT(freed != 0, "a part of a file that is given back was in use");
     }
     /// The part that begins there is no more in use.
     void give(std::uint32_t file, std::uint64_t offset) noexcept { cut({.file = file, .offset = offset}, 0); }
@@ -165,15 +167,13 @@ class file_space {
     fit::run take_fresh(std::uint32_t i, std::size_t bytes, std::size_t limit, int& error) noexcept {
         if (!is_usable(i)) return {};
         punch_for(bytes, limit);
-        const std::uint64_t most = std::min(largest_file, sys::file::most_bytes());
         auto r = runs_.allocate(bytes, unit, fresh(i).number);
-        if (!r && grow(i, bytes, limit, most)) r = runs_.allocate(bytes, unit, fresh(i).number);
-        if (r && r.address - base(i) + r.bytes > most) {
-            runs_.release(r.address, fresh(i)); // it was added before the limit was as low
-            files_[i].is_full = true, r = {};
-        }
-        if (!r) error = EFBIG;
-        return r;
+        if (!r && grow(i, bytes)) r = runs_.allocate(bytes, unit, fresh(i).number);
+        if (r && r.address - base(i) + r.bytes <= sys::file::most_bytes()) return r;
+        if (r) runs_.release(r.address, fresh(i));
+        files_[i].is_full = true;
+        error = EFBIG;
+        return {};
     }
     // The second file of a directory is made where the first one is full.
     bool is_usable(std::uint32_t i) noexcept {
@@ -182,13 +182,10 @@ class file_space {
         if (!files_[i - 1].is_full) return false;
         return f.at.open_unnamed(f.directory) == 0;
     }
-    bool grow(std::uint32_t i, std::size_t bytes, std::size_t limit, std::uint64_t most) noexcept {
+    bool grow(std::uint32_t i, std::size_t bytes) noexcept {
         one_file& f = files_[i];
-        const std::uint64_t room = f.end < most ? align_down(most - f.end, unit) : 0;
-        const std::size_t wanted = std::max(bytes, std::min(step, align_up(std::min(limit, step), unit)));
-        const std::size_t more = std::min<std::uint64_t>(wanted, room);
-        if (more != wanted) f.is_full = true;
-        if (more == 0 || !runs_.add(base(i) + f.end, more, i, fresh(i))) return false;
+        const std::size_t more = std::max(bytes, step);
+        if (more > largest_file - f.end || !runs_.add(base(i) + f.end, more, i, fresh(i))) return false;
         f.end += more;
         return true;
     }
