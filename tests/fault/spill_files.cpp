@@ -27,7 +27,7 @@ namespace fault = allot::sys::fault;
 
 namespace {
 
-constexpr allot::spill_file_options small{.extent_bytes = 64_KiB, .staging_buffers = 2};
+constexpr allot::spill_file_options small{.extent_bytes = 64_KiB, .staging_buffers = 2, .uring = ALLOT_URING != 0};
 
 struct scene {
     explicit scene(std::initializer_list<std::string_view> directories)
@@ -134,10 +134,10 @@ std::uint64_t fail_each(std::initializer_list<std::string_view> directories, int
 TEST_CASE("spill files outlive each call to the system that fails", "[spill][fault]") {
     unsigned failed = 0;
     CHECK(fail_each({"/tmp"}, EIO, failed) > 30);
-    CHECK(failed > 20);
+    CHECK(failed > (ALLOT_URING != 0 ? 5u : 20u)); // staged writes of io_uring are made once more by a call
     failed = 0;
     CHECK(fail_each({"/tmp"}, ENOSPC, failed) > 30);
-    CHECK(failed > 20);
+    CHECK(failed > (ALLOT_URING != 0 ? 5u : 20u));
     failed = 0;
     CHECK(fail_each({"/tmp"}, EFBIG, failed) > 30); // the second file of the directory serves, but for reads
     CHECK(failed > 5);
@@ -169,7 +169,7 @@ TEST_CASE("where a directory fails the others serve", "[spill][fault]") {
             CHECK(read_back(other) == data);
             CHECK(s.files.valid());
         }
-        CHECK(s.files.stats().failures == 12);
+        CHECK(s.files.stats().failures == (ALLOT_URING != 0 ? 6u : 12u));
         CHECK(s.files.stats().last_failure.error == error);
         CHECK(s.disk.used() == 0);
     }

@@ -129,4 +129,10 @@ TEST_CASE("a thread waits for a staging buffer until another thread puts it back
 TEST_CASE("spill files under many threads", "[spill][threads]") {
     storm({.extent_bytes = 64_KiB, .staging_buffers = 2}, 60);
     storm({.extent_bytes = 16_KiB, .staging_buffers = 1}, 60);
+#if ALLOT_URING
+    storm({.extent_bytes = 64_KiB, .staging_buffers = 4, .uring = true}, 60);
+#endif
+#if ALLOT_LZ4
+    storm({.extent_bytes = 64_KiB, .staging_buffers = 2, .compress = allot::spill_compression::lz4}, 60);
+#endif
 }

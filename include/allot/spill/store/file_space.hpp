@@ -61,8 +61,11 @@ class file_space {
 
     /// Makes one file in each directory, whose name lives as long as this. Calls failed(directory, errno) for those
     /// where that fails. Returns: how many were made; 0 also if the host has no memory.
-    template <class Failed> std::size_t open(const char* const* directories, std::size_t n, Failed failed) noexcept {
+    /// `direct`: each file also has a descriptor of open_direct(), where its file system can.
+    template <class Failed>
+    std::size_t open(const char* const* directories, std::size_t n, bool direct, Failed failed) noexcept {
         std::size_t made = 0;
+        wants_direct_ = direct;
         files_ = new (std::nothrow) one_file[n * per_directory];
         if (files_ == nullptr || !runs_.reserve(64)) return failed(directories[0], ENOMEM), 0;
         count_ = static_cast<std::uint32_t>(n * per_directory);
@@ -71,7 +74,7 @@ class file_space {
             f.directory = directories[i / per_directory];
             if (!runs_.open(stale(i).number) || !runs_.open(fresh(i).number)) return failed(f.directory, ENOMEM), 0;
             if (i % per_directory != 0) continue;
-            if (const int error = f.at.open_unnamed(f.directory); error != 0) failed(f.directory, error);
+            if (const int error = open(f); error != 0) failed(f.directory, error);
             else if (!grow(i, unit)) return failed(f.directory, ENOMEM), 0; // with metadata for the ranges of all files
             else ++made;
         }
@@ -130,6 +133,7 @@ class file_space {
         if (error == EFBIG) files_[i].is_full = true;
     }
     const sys::file& file(std::uint32_t i) const noexcept { return files_[i].at; }
+    const sys::file& direct(std::uint32_t i) const noexcept { return files_[i].direct; }
     const char* directory_of(std::uint32_t i) const noexcept { return files_[i].directory; }
 
     void fill(spill_file_stats& s) const noexcept {
@@ -146,7 +150,7 @@ class file_space {
     using fit = best_fit_runs<file_tag>;
 
     struct one_file {
-        sys::file at;
+        sys::file at, direct;
         const char* directory = "";
         std::uint64_t end = 0;                // of the space that the fit has
         std::atomic<bool> has_failed = false; // the last write; changed under the lock
@@ -175,12 +179,17 @@ class file_space {
         error = EFBIG;
         return {};
     }
+    int open(one_file& f) noexcept {
+        const int error = f.at.open_unnamed(f.directory);
+        if (error == 0 && wants_direct_) f.direct.open_direct(f.at);
+        return error;
+    }
     // The second file of a directory is made where the first one is full.
     bool is_usable(std::uint32_t i) noexcept {
         one_file& f = files_[i];
         if (f.at.is_open() || i % per_directory == 0) return f.at.is_open();
         if (!files_[i - 1].is_full) return false;
-        return f.at.open_unnamed(f.directory) == 0;
+        return open(f) == 0;
     }
     bool grow(std::uint32_t i, std::size_t bytes) noexcept {
         one_file& f = files_[i];
@@ -214,6 +223,7 @@ class file_space {
     mutable sys::mutex lock_{lock_rank::leaf};
     one_file* files_ = nullptr;
     std::uint32_t count_ = 0, turn_ = 0;
+    bool wants_direct_ = false;
     std::size_t parts_ = 0;
     fit runs_{unit};
 };

@@ -65,7 +65,9 @@ class spill_files final : public home {
     const char* name() const noexcept { return name_; }
     spill_file_stats stats() const noexcept {
         spill_file_stats s;
-        if (of_ != nullptr) of_->counters.fill(s), of_->space.fill(s);
+        if (of_ == nullptr) return s;
+        of_->counters.fill(s), of_->space.fill(s);
+        s.uses_uring = of_->uses_uring();
         return s;
     }
     /// The extents that have bytes of it, in order. Requires: it is written here.
