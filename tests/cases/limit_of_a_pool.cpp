@@ -3,7 +3,8 @@
 #include "common.hpp"
 #include <allot/oom/arbiter.hpp>
 #include <allot/oom/retry.hpp>
-#include <allot/spill/spillable_buffer.hpp>
+#include <allot/spill/spill_memory.hpp>
+#include <allot/spill/stored_buffer.hpp>
 #include <allot/use/drill.hpp>
 int main() {
     bool short_ = false;
@@ -17,14 +18,14 @@ int main() {
         allot::oom::task query{tasks, "query"};
         allot::oom::task_thread here{query};
         allot::account mine{engine, allot::name{"mine"}};
-        const allot::buffer_home near{memory, mine}, far{far_memory, disk};
-        std::vector<allot::spillable_buffer> batches;
+        allot::spill_memory far{far_memory, disk};
+        allot::store inputs{mine, far};
+        std::vector<allot::stored<allot::buffer>> batches;
         try {
             allot::oom::with_retry_no_split([&] {
                 batches.clear();
                 for (int i = 0; i != 40; ++i)
-                    batches.emplace_back(near.allocate(1_MiB - 4096), near,
-                                         far); // 40 MiB: more than the pool, less than the account
+                    batches.push_back(inputs.put(memory.allocate(mine, 1_MiB - 4096))); // 40 MiB: more than the pool
             });
             std::printf("done: %zu batches\n", batches.size());
         } catch (const allot::out_of_memory& e) {
@@ -41,9 +42,10 @@ int main() {
         allot::account mine{engine, allot::name{"mine 2"}, allot::limit{32_MiB}};
         allot::oom::task query{tasks, "query 2", 0, &mine};
         allot::oom::task_thread here{query};
-        const allot::buffer_home near{m2, mine}, far{far_memory, disk};
-        std::vector<allot::spillable_buffer> batches;
-        for (int i = 0; i != 40; ++i) batches.emplace_back(near.allocate(1_MiB - 4096), near, far);
+        allot::spill_memory far{far_memory, disk};
+        allot::store inputs{mine, far};
+        std::vector<allot::stored<allot::buffer>> batches;
+        for (int i = 0; i != 40; ++i) batches.push_back(inputs.put(m2.allocate(mine, 1_MiB - 4096)));
         std::printf("with the account as the limit: %zu batches, %zu MiB near, %zu MiB far\n", batches.size(),
                     mine.used() >> 20, disk.used() >> 20);
     }

@@ -1,9 +1,11 @@
-// What: two threads pin one spillable_buffer that is away; near memory has room for one copy; no arbiter. Expected:
+// What: two threads pin one stored buffer that is away; near memory has room for one copy; no arbiter. Expected:
 // both pin it ("pins of several threads may overlap"; "Throws: as a buffer_memory's allocate(); the bytes are where
 // they were then"). What happens: both allocate a copy, one is refused, and its pin() throws out_of_memory although the
 // bytes are back in near memory, since pin() does not look again after the refusal: some 15 of 100 pins here. With an
 // arbiter the second thread waits instead. Today: falls short by chance, in every build.
-#include <allot/spill/spillable_buffer.hpp>
+#include <allot/buffer/buffer_memory.hpp>
+#include <allot/spill/spill_memory.hpp>
+#include <allot/spill/stored_buffer.hpp>
 #include <atomic>
 #include <cstdio>
 #include <thread>
@@ -14,8 +16,9 @@ int main() {
         allot::heap_memory heap;
         allot::buffer_memory memory{heap};
         allot::account near_by{allot::name{"near"}, allot::limit{1_MiB}}, disk{allot::name{"disk"}};
-        const allot::buffer_home near{memory, near_by}, far{memory, disk};
-        const allot::spillable_buffer b{near.allocate(900'000), near, far};
+        allot::spill_memory far{memory, disk};
+        allot::store inputs{near_by, far};
+        const allot::stored<allot::buffer> b = inputs.put(memory.allocate(near_by, 900'000));
         b.spill();
         std::atomic<int> go{0};
         const auto pin = [&] {

@@ -1,9 +1,10 @@
 // What: with_retry collects the results of all bodies. Two tasks of eight inputs; each one's results (8 * 512) and one
-// table (1920) fit the limit of 6400 alone. Expected: where the results are spillable_buffers, both tasks end
+// table (1920) fit the limit of 6400 alone. Expected: where the results are stored buffers, both tasks end
 // (docs/oom.md: what a body returns stays charged, so let it be spillable). Where they are plain buffers, which no
 // rollback returns, one task may be refused; the other ends. It holds in every build.
 #include <allot/oom/retry.hpp>
-#include <allot/spill/spillable_buffer.hpp>
+#include <allot/spill/spill_memory.hpp>
+#include <allot/spill/stored_buffer.hpp>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -21,6 +22,8 @@ template <bool Spillable> static int run() {
         allot::account disk{allot::name{"disk"}};
         oom::arbiter tasks;
         allot::account engine{allot::name{"engine"}, allot::limit{6400}, tasks};
+        allot::spill_memory far{memory, disk};
+        allot::store inputs{engine, far};
         const auto query = [&] {
             oom::task q{tasks, "q"};
             oom::task_thread here{q};
@@ -31,9 +34,7 @@ template <bool Spillable> static int run() {
                     [&](in&) {
                         allot::buffer table = memory.allocate(engine, 1920);
                         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                        if constexpr (Spillable)
-                            return allot::spillable_buffer{
-                                memory.allocate(engine, 512), {memory, engine}, {memory, disk}};
+                        if constexpr (Spillable) return inputs.put(memory.allocate(engine, 512));
                         else return memory.allocate(engine, 512);
                     });
                 ++right;

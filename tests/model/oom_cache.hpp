@@ -42,7 +42,7 @@ class cache final : public allot::reclaimer {
         by_.refund(freed);
         return freed != 0;
     }
-    std::size_t reclaimable() const noexcept override { return held_; }
+    std::size_t reclaimable(const allot::account&) const noexcept override { return held_; }
     bool writes() const noexcept { return writes_ != 0; }
     void end_write(bool fails) {
         const std::size_t bytes = std::exchange(writes_, 0);

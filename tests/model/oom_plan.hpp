@@ -82,6 +82,7 @@ struct plan {
     std::uint8_t killed_in = 0; // the thread's state
     bool has_cache = false;
     bool cache_frees_later = false, cache_may_fail = false; // what it frees is coming
+    bool home_is_slow = false, home_may_fail = false;       // that inputs leave for
     std::size_t pool_limit = 0;
     std::uint64_t longest_wait_ms = 0; // 0: none
     oom::rules rules{};
@@ -187,6 +188,11 @@ inline plan make_plan(std::uint64_t seed, bool plain = false) {
     p.pool_limit = plain ? p.limit : d.between(1, 4) * p.limit / 4;
     if (!plain) add_threads_that_wait(p);
     if (!plain && p.has_cache && d.one_in(2)) p.cache_frees_later = true, p.cache_may_fail = d.one_in(2);
+    if (!plain) {
+        soak::dice of_home(soak::mix(seed + 5));
+        p.home_is_slow = of_home.one_in(2), p.home_may_fail = p.home_is_slow && of_home.one_in(4);
+        if (p.home_may_fail) p.all_finish = false; // an input that cannot leave may be in the way of another task
+    }
     return p;
 }
 

@@ -5,6 +5,7 @@
 #include <model/oom_cache.hpp>
 #include <model/oom_outcome.hpp>
 #include <model/oom_plan.hpp>
+#include <support/hooked_home.hpp>
 #include <support/stage.hpp>
 
 #include <allot/buffers.hpp>
@@ -16,7 +17,7 @@
 #include <allot/oom/retry.hpp>
 #include <allot/oom/scoped_wait.hpp>
 #include <allot/row_manager.hpp>
-#include <allot/spill/spillable_buffer.hpp>
+#include <allot/spill/stored_buffer.hpp>
 #include <allot/use/drill.hpp>
 #include <allot/use/spark.hpp>
 
@@ -48,6 +49,13 @@ class situation {
             cache_.emplace(engine_, stage_, plan_.cache_frees_later, [this] {
                 if (plan_.kills > kills_ && stage_.dice().one_in(4)) kill();
             });
+        if (plan_.home_is_slow) {
+            home_.in_read = [this] { return stage_.point(), true; };
+            home_.in_write = [this] {
+                for (auto n = stage_.dice().below(4); n != 0; --n) stage_.point();
+                return !plan_.home_may_fail || !stage_.dice().one_in(4);
+            };
+        }
         for (std::size_t i = 0; i != plan_.tasks.size(); ++i) tasks_.push_back(std::make_unique<work>(*this, i));
         tasks_left_ = tasks_.size();
         for (auto& w : tasks_)
@@ -72,6 +80,7 @@ class situation {
     using blocks_type = allot::chunk_arena<allot::use::spark>;
     using gpu_type = allot::device_allocator<spark_device>;
     using piece = std::shared_ptr<void>;
+    using stored_buffer = allot::stored<allot::buffer>;
     static constexpr allot::leak_sink unheard{[](void*, std::string_view) noexcept {}};
 
     struct work {
@@ -94,8 +103,8 @@ class situation {
     // The input of an attempt.
     struct input {
         std::size_t size = 0;
-        std::shared_ptr<allot::spillable_buffer> data; // of all parts of it
-        auto pin() const { return data ? std::optional<allot::spillable_buffer::pinned>(data->pin()) : std::nullopt; }
+        std::shared_ptr<stored_buffer> data; // of all parts of it
+        auto pin() const { return data ? std::optional<stored_buffer::pinned>(data->pin()) : std::nullopt; }
         std::size_t bytes() const noexcept { return data ? data->bytes() : 0; }
     };
     struct job {
@@ -201,6 +210,8 @@ class situation {
         attempt a{*this, w};
         try {
             const auto pinned = in.pin();
+            if (pinned && (**pinned).get<unsigned char>((**pinned).size() - 1) != w.number)
+                complain("an input changed");
             std::size_t left = in.size;
             for (unsigned i = 0; i != t.pieces && left != 0; ++i) {
                 const std::size_t bytes = i + 1 == t.pieces ? left : in.size / t.pieces;
@@ -244,9 +255,9 @@ class situation {
                 const std::size_t bytes = std::min(t.bytes / 4 + 1, plan_.limit / 8);
                 oom::with_retry_no_split([&] {
                     point();
-                    i.data = std::make_shared<allot::spillable_buffer>(
-                        memory_.allocate(w.host, bytes), allot::buffer_home{memory_, w.host},
-                        allot::buffer_home{memory_, far_}, 3 + static_cast<std::uint32_t>(w.number) % 3);
+                    allot::buffer b = memory_.allocate(w.host, bytes);
+                    b.set(bytes - 1, static_cast<unsigned char>(w.number));
+                    i.data = std::make_shared<stored_buffer>(inputs_.put(std::move(b)));
                 });
             }
         if (w.plan.wrong == misdeed::outside_scopes) body(w, t, inputs.front());
@@ -533,6 +544,7 @@ class situation {
         tasks_.clear();
         cache_.reset();
         want(rows_.live_rows() == 0, "rows are left");
+        want(inputs_.stats().entries == 0 && home_.records == 0, "inputs are left");
         rows_.trim();
         pool_.trim();
         gpu_.trim();
@@ -574,6 +586,8 @@ class situation {
         gpu_engine_{allot::name{"gpu"}, allot::limit{plan_.limit}, tasks_by_.device()}, far_{allot::name{"far"}};
     allot::heap_memory heap_;
     allot::buffer_memory memory_{heap_};
+    hooked_home home_{far_, plan_.home_is_slow};
+    allot::store inputs_{engine_, home_};
     allot::device::simulator sim_{{.granularity = 64_KiB,
                                    .execution = allot::device::execution::none,
                                    .sink = allot::device::hazard_sink::quiet()}};

@@ -7,6 +7,8 @@
 #include <allot/chunk_arena.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/row_manager.hpp>
+#include <allot/spill/store/spill_files.hpp>
+#include <allot/spill/stored_buffer.hpp>
 #include <allot/use/drill.hpp>
 
 #include <array>
@@ -267,6 +269,24 @@ TEST_CASE("a limit bounds the resident memory of a pool of buffers, and of rows 
               allot::row_manager<of_arena> rows{pages, engine};
               rows_and_buffers(engine, rows, pool, 64_MiB);
           }) <= 64_MiB + 16_MiB);
+}
+
+TEST_CASE("a limit bounds resident memory while sixteen times as much passes through a store", "[process][resident]") {
+    CHECK(growth([] {
+              account engine{name{"engine"}, limit{32_MiB}}, disk{name{"disk"}};
+              allot::chunk_arena<allot::with<allot::use::drill, allot::fit::runs>> pool{engine, allot::chunk_bytes{1_MiB}};
+              allot::buffer_memory memory{pool};
+              allot::spill_files files{disk, "/tmp"};
+              allot::store store{engine, files};
+              std::vector<allot::stored<allot::buffer>> all;
+              for (int i = 0; i != 512; ++i) {
+                  allot::buffer b = memory.allocate(engine, 1_MiB);
+                  std::memset(b.data(), i, b.size());
+                  all.push_back(store.put(std::move(b)));
+              }
+              for (int i = 0; i != 512; ++i)
+                  if (all[static_cast<std::size_t>(i)].pin()->get<unsigned char>(1_MiB - 1) != i % 256) std::_Exit(3);
+          }) <= 32_MiB + 16_MiB);
 }
 
 TEST_CASE("a limit bounds resident memory: larger limits, huge OS pages", "[.][long]") {

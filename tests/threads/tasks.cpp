@@ -9,7 +9,8 @@
 #include <allot/oom/retry.hpp>
 #include <allot/oom/scoped_wait.hpp>
 #include <allot/row_manager.hpp>
-#include <allot/spill/spillable_buffer.hpp>
+#include <allot/spill/spill_memory.hpp>
+#include <allot/spill/stored_buffer.hpp>
 #include <allot/use/spark.hpp>
 
 #include <atomic>
@@ -27,7 +28,7 @@ using namespace allot::literals;
 using allot::account;
 using allot::limit;
 using allot::name;
-using allot::spillable_buffer;
+using stored_buffer = allot::stored<allot::buffer>;
 namespace oom = allot::oom;
 
 namespace {
@@ -47,6 +48,8 @@ struct shared_engine {
     account engine{name{"engine"}, limit{2_MiB}, tasks}, disk{name{"disk"}};
     allot::heap_memory heap;
     allot::buffer_memory memory{heap};
+    allot::spill_memory far{memory, disk};
+    allot::store inputs{engine, far};
     allot::row_manager<rows_of_tasks> rows{engine, name{"rows"}, allot::page_bytes{16_KiB}};
     allot::chunk_arena<blocks_of_tasks> blocks{engine, name{"blocks"}, allot::page_bytes{16_KiB}};
     std::counting_semaphore<2> permits{2};
@@ -96,26 +99,25 @@ class permit {
 class query {
   public:
     query(shared_engine& of, unsigned seed)
-        : of_(of), random_(seed), mine_{of.engine, name{"query"}}, near_{of.memory, mine_}, far_{of.memory, of.disk},
-          task_{of.tasks, "query", 0, &mine_} {}
+        : of_(of), random_(seed), mine_{of.engine, name{"query"}}, task_{of.tasks, "query", 0, &mine_} {}
 
     oom::task& task() noexcept { return task_; }
     void run() {
         const oom::task_thread here{task_};
         try {
-            std::vector<spillable_buffer> inputs;
+            std::vector<stored_buffer> inputs;
             std::uint64_t expected = 0, sum = 0;
             for (int i = 0; i != 3; ++i) {
                 const std::uint64_t end = (1 + random_() % 32) * 1024;
                 expected += end * (end - 1) / 2;
                 inputs.push_back(oom::with_retry_no_split([&] {
-                    allot::buffer b = near_.allocate(end * 8);
+                    allot::buffer b = allocate(end * 8);
                     for (std::uint64_t n = 0; n != end; ++n) b.set(n * 8, n);
-                    return spillable_buffer{std::move(b), near_, far_};
+                    return of_.inputs.put(std::move(b));
                 }));
             }
-            const auto halve = [](const spillable_buffer& b) { return b.halves(8); };
-            const auto body = [&](const spillable_buffer& b) { return sum_of(b); };
+            const auto halve = [](const stored_buffer& b) { return b.halves(8); };
+            const auto body = [&](const stored_buffer& b) { return sum_of(b); };
             for (const std::uint64_t part : oom::with_retry(inputs, halve, body)) sum += part;
             of_.wrong += sum != expected;
             ++of_.finished;
@@ -127,14 +129,15 @@ class query {
     }
 
   private:
-    std::uint64_t sum_of(const spillable_buffer& input) {
+    allot::buffer allocate(std::size_t bytes) { return of_.memory.allocate(mine_, bytes); }
+    std::uint64_t sum_of(const stored_buffer& input) {
         const auto pinned = input.pin();
         if (random_() % 64 == 0) throw std::runtime_error("the body's own");
         attempt takes{of_};
         std::optional<permit> may;
         std::optional<oom::resource::holder> holds;
         if (random_() % 4 == 0) holds.emplace((may.emplace(of_), of_.held_permits));
-        const allot::buffer table = near_.allocate(input.bytes()), other = near_.allocate(input.bytes());
+        const allot::buffer table = allocate(input.bytes()), other = allocate(input.bytes());
         for (int i = 0; i != 40; ++i) takes.take_row(random_() % 8192);
         for (int i = 0; i != 8; ++i) takes.take_block(random_() % 65536);
         std::uint64_t sum = 0;
@@ -145,7 +148,6 @@ class query {
     shared_engine& of_;
     std::mt19937 random_;
     account mine_;
-    const allot::buffer_home near_, far_;
     oom::task task_;
 };
 

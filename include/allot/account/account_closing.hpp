@@ -111,9 +111,11 @@ inline account_node* unpin(account_node& a) noexcept {
 // For those without the lock, and for calls of listeners about the account; not for a call that this thread is inside.
 inline void wait_for_refunds(account_node& a) noexcept { a.life.wait_for_refunds(user_call::calls_about(&a)); }
 
-// Whether reclaimers of `home` are asked at this level: it is there or below, and has not ended. Requires the mutex.
-inline bool are_asked_at(const account_node& at, const account& home) noexcept {
-    return !node_of(home).life.is_closed() && node_of(home).is_below(at);
+// Whether a reclaimer of `home` is asked at this level: `home` is there or below, or the reclaimer serves what is below
+// it, and has not ended. Requires the mutex.
+inline bool is_asked_at(const account_node& at, const reclaimer& r, const account& home) noexcept {
+    if (node_of(home).life.is_closed()) return false;
+    return node_of(home).is_below(at) || (r.asked() == reclaimer::reach::below_too && at.is_below(node_of(home)));
 }
 
 // ---- close -------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 
 #include <allot/account/account_node.hpp>
 #include <allot/account/account_waiting.hpp>
+#include <allot/account/free_ahead.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
@@ -43,19 +44,28 @@ class account_steps {
 
     // `own`: the idle memory of the object that asks, which has returned it already; null: none.
     account_steps(const account_node& by, std::uint32_t most_cost, const reclaimer* own = nullptr) noexcept
-        : by_(by), own_(own), most_cost_(min(most_cost, cost_cap::now())) {}
+        : by_(by), own_(own), most_cost_(min(most_cost, cost_cap::now())) {
+        ++of_this_thread.ladders;
+    }
     account_steps(const account_steps&) = delete;
     account_steps& operator=(const account_steps&) = delete;
-    ~account_steps() { end_sweep(); }
+    ~account_steps() {
+        end_sweep();
+        idle_.reset();
+        --of_this_thread.ladders;
+        if (!within_a_charge_) free_ahead(by_);
+    }
 
     // It charges this account alone, and counts where it is refused.
     void counts_refusals() noexcept { counts_ = true; }
+    // It holds bytes that are not confirmed.
+    void is_within_a_charge() noexcept { within_a_charge_ = true; }
     // Its attempts take the steps below the wait by themselves.
     void waits_only() noexcept { takes_steps_below_ = takes_them_after_a_wait_ = false; }
 
     // Of what is no account only during a sweep: else the product asks the arena's own tenants (page_steps.hpp).
     climbed ask_tenants(const memory_request& asked) noexcept {
-        while (takes_steps_below_ && follow_refuser(asked, sweeps_)) {
+        while (takes_steps_below_ && follow_refuser(asked, costly_.has_value())) {
             if (!idle_) idle_.emplace(*at_), begin(idle_pass_);
             const shortage s = shortage_of(asked);
             reclaimer* const it = idle_->all.next([&](const reclaimer& r) { return wanted(r, s, reclaimer::idle); });
@@ -73,22 +83,23 @@ class account_steps {
     climbed call_reclaimers(memory_request& asked) noexcept {
         credit_called(asked);
         if (!may_sweep(asked)) return end_sweep(), climbed::moved_on;
-        if (!sweeps_) {
-            reclaimers& all = at_->tree().reclaimers;
-            const reclaimers::beginning how = all.begin_sweep(sweep_, *at_, at_->shape());
-            sweeps_ = how == reclaimers::beginning::begun;
-            if (how == reclaimers::beginning::other_runs && !user_call::is_inside_any() &&
-                all.wait_for_sweep(*at_, at_->shape(), waits_.end_of(asked), cancelled_by(asked.wait)))
-                return climbed::served; // it may have freed enough
-            if (!sweeps_) return climbed::moved_on;
-        }
+        reclaimers& all = at_->tree().reclaimers;
         while (!waits_.is_over(asked)) {
+            if (!sweeps_) {
+                const reclaimers::beginning how = all.begin_sweep(sweep_, *at_, at_->shape());
+                sweeps_ = how == reclaimers::beginning::begun;
+                if (how == reclaimers::beginning::other_runs && !user_call::is_inside_any() &&
+                    all.wait_for_sweep(*at_, at_->shape(), waits_.end_of(asked), cancelled_by(asked.wait)))
+                    return climbed::served; // it may have freed enough
+                if (!sweeps_) break;
+            }
             if (!costly_) {
-                costly_.emplace(at_->tree().reclaimers, at_->shape());
+                costly_.emplace(all, at_->shape());
                 begin(costly_pass_);
                 coming_ = may_wait_for_it(asked) ? coming_below() : 0;
             }
-            const shortage s = shortage_of(asked);
+            shortage s = shortage_of(asked);
+            s.leave = &let_others_go_on, s.sweep = this;
             if (coming_ != 0 && s.missing() == 0) break; // it waits for these
             called_ = costly_->next([&](const reclaimer& r) { return wanted(r, s, most_cost_); });
             if (called_ != nullptr) {
@@ -96,7 +107,8 @@ class account_steps {
                 const bool some = call(*called_, s, costly_pass_);
                 const std::size_t now = called_->coming();
                 coming_ += now > before && may_wait_for_it(asked) ? now - before : 0;
-                at_->tree().reclaimers.end_call(*called_, at_->shape());
+                if (sweep_.at == nullptr) leave_sweep(); // others go on
+                else all.end_call(*called_, at_->shape());
                 if (some) return climbed::served;
             } else if (waits_for_call(asked)) {
                 return climbed::served;
@@ -172,7 +184,7 @@ class account_steps {
         const bool idle = most == reclaimer::idle;
         if (r.cost() > most) return walk_step::end;
         const bool is_asked =
-            (r.cost() == reclaimer::idle) == idle && &r != own_ && are_asked_at(*at_, reclaimers::home_of(r));
+            (r.cost() == reclaimer::idle) == idle && &r != own_ && is_asked_at(*at_, r, reclaimers::home_of(r));
         if (!is_asked || !r.helps(s) || (&r == claims_ && claimed_ > most_in_vain)) return walk_step::skip;
         if (!idle && !reclaimers::begin_call(r)) return called_elsewhere_ = &r, walk_step::skip;
         return walk_step::call;
@@ -192,8 +204,8 @@ class account_steps {
                (asked.wait != nullptr || (asked.judged && judged_thread_of(by_) != nullptr));
     }
     std::size_t coming_below() const noexcept {
-        return at_->tree().reclaimers.coming(at_->shape(),
-                                             [&](const account& home) { return are_asked_at(*at_, home); });
+        return at_->tree().reclaimers.coming(
+            at_->shape(), [&](const reclaimer& r, const account& home) { return is_asked_at(*at_, r, home); });
     }
     // Another sweep calls a reclaimer that may help: the call has ended now. False: there is none, or it is not waited
     // for.
@@ -244,7 +256,15 @@ class account_steps {
         called_elsewhere_ = nullptr;
         calls_waited_for_ = 0;
         coming_ = 0;
+        leave_sweep();
+    }
+    void leave_sweep() noexcept {
         if (std::exchange(sweeps_, false)) at_->tree().reclaimers.end_sweep(sweep_, at_->shape());
+    }
+    static void let_others_go_on(void* in) noexcept {
+        auto& me = *static_cast<account_steps*>(in);
+        if (me.sweep_.at != nullptr)
+            me.at_->tree().reclaimers.let_others_go_on(me.sweep_, *me.called_, me.at_->shape());
     }
 
     const account_node& by_;
@@ -259,6 +279,7 @@ class account_steps {
     bool critical_ = false;
     bool takes_steps_below_ = true; // those below the wait, now; after each wait:
     bool takes_them_after_a_wait_ = true;
+    bool within_a_charge_ = false;
     bool counts_ = false; // refusals, at the account that refused last
     bool sweeps_ = false; // at `at_`
     reclaimers::sweep sweep_;
@@ -292,6 +313,7 @@ bool request_from_idle(const account_node& by, const charge_status& why, const r
     asked.why = why;
     no_own_steps none;
     account_steps level{by, reclaimer::idle, own};
+    level.is_within_a_charge();
     return climb(asked, none, level, [&] { return attempt(asked); });
 }
 // Has objects return idle memory where a limit is exceeded, at the account or above, until it holds again.

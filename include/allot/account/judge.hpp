@@ -8,6 +8,7 @@
 #pragma once
 
 #include <allot/account/command.hpp>
+#include <allot/account/priority.hpp>
 #include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
@@ -99,6 +100,8 @@ class judge {
     virtual const account* memory_of_task(oom::thread_id id) const noexcept = 0;
     // The first task that it works for; no_id: none.
     virtual oom::task_id task_of(oom::thread_id id) const noexcept = 0;
+    // The place of that task.
+    virtual oom::priority place_of(oom::task_id id) const noexcept = 0;
     // When a decision is due that is put off while this thread sleeps, on fine_clock.
     virtual std::uint64_t decides_at(oom::thread_id id) const noexcept = 0;
     // Bytes at and below the account that are in no account of a task; 0 where a task has none in this tree: then what
@@ -143,6 +146,7 @@ class judged_thread {
     // The account of its only task; null: not known.
     const account* memory_of_task() const noexcept { return by_.memory_of_task(id_); }
     oom::task_id task() const noexcept { return by_.task_of(id_); }
+    oom::priority place_of(oom::task_id id) const noexcept { return by_.place_of(id); }
     std::size_t held_by_no_task(const tree_node& at) const noexcept { return by_.held_by_no_task(at); }
     // If it sleeps from now on, what it posts then, and when, on fine_clock.
     struct alarm {

@@ -85,11 +85,11 @@ class reclaimers {
         all_.visit_locked([&](const reclaimer& r) { visit(r, *r.home_); });
     }
     static const account& home_of(const reclaimer& r) noexcept { return *r.home_; }
-    // Bytes that are coming of those whose home is `below`.
-    template <class Below> std::size_t coming(sys::mutex& mutex, Below below) const noexcept {
+    // Bytes that are coming of those that are `asked` there.
+    template <class Asked> std::size_t coming(sys::mutex& mutex, Asked asked) const noexcept {
         std::size_t sum = 0;
         if (any_costly())
-            visit(mutex, [&](const reclaimer& r, const account& home) { sum += below(home) ? r.coming() : 0; });
+            visit(mutex, [&](const reclaimer& r, const account& home) { sum += asked(r, home) ? r.coming() : 0; });
         return sum;
     }
 
@@ -111,11 +111,11 @@ class reclaimers {
     }
     // It granted the request: those of its cost are called before it the next time.
     void put_behind_equals(reclaimer& it, sys::mutex& mutex) noexcept { all_.move_behind_equals(mutex, it, by_cost{}); }
-    // Requests began to wait for idle memory, or no longer do: for each whose home is `below`.
-    template <class Below> void settle_waits(sys::mutex& mutex, Below below) noexcept {
+    // Requests began to wait for idle memory, or no longer do: for each that is `asked` there.
+    template <class Asked> void settle_waits(sys::mutex& mutex, Asked asked) noexcept {
         walk idle(*this, mutex);
         while (reclaimer* const it = idle.next([&](const reclaimer& r) {
-            return r.cost_ != reclaimer::idle ? walk_step::end : below(*r.home_) ? walk_step::call : walk_step::skip;
+            return r.cost_ != reclaimer::idle ? walk_step::end : asked(r, *r.home_) ? walk_step::call : walk_step::skip;
         }))
             it->settle_waits();
     }
@@ -124,7 +124,7 @@ class reclaimers {
 
     // Calls of reclaimers at and below one level, by one thread.
     struct sweep {
-        const tree_node* at = nullptr;
+        const tree_node* at = nullptr; // null: others go on
         std::uintptr_t thread = sys::thread_token();
         list_hook<sweep> place;
     };
@@ -152,6 +152,14 @@ class reclaimers {
         const lock_guard hold(mutex);
         r.is_called_ = false;
         wake(nullptr, &r);
+    }
+    // Inside a call: other sweeps begin at the level, and call the reclaimer, before the call ends; this one does not
+    // go on behind it.
+    void let_others_go_on(sweep& mine, const reclaimer& called, sys::mutex& mutex) noexcept {
+        const lock_guard hold(mutex);
+        called.is_called_ = false;
+        wake(nullptr, &called);
+        wake(std::exchange(mine.at, nullptr), nullptr);
     }
     // Sleeps until the sweep at this level has ended, or the call of this reclaimer, if it is listed still. False: the
     // wait is over before: by its end (on fine_clock), or a cancellation. Requires: the thread is in no user call.

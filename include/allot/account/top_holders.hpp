@@ -93,8 +93,9 @@ inline void write_reclaimers(text_writer& out, const account& at) noexcept {
         if (is_idle || others.objects > 8) return;
         out.put("    ").brief(r.name()).put(", cost ").number(r.cost()).put(": ");
         write(r.calls(), r.freed(), r.nanoseconds());
-        const std::size_t more = r.reclaimable();
+        const std::size_t more = r.reclaimable(at);
         if (more != SIZE_MAX) out.put(", ").bytes(more).put(" reclaimable");
+        r.describe(out);
         out.newline();
     });
     if (others.objects > 8) out.put("    and ").number(others.objects - 8).put(" more reclaimers").newline();

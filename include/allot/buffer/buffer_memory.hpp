@@ -18,19 +18,24 @@
 
 #include <concepts>
 #include <cstddef>
+#include <optional>
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
 
 /// A reference to a memory source. Requires: the source outlives the buffers.
 class buffer_memory {
+    template <class M>
+    static constexpr bool is_own =
+        std::same_as<std::remove_cv_t<M>, buffer_memory> || std::same_as<std::remove_cv_t<M>, detail::block_source>;
+
   public:
     template <class M>
-        requires(block_memory<M> && !std::same_as<std::remove_cv_t<M>, buffer_memory>)
+        requires(block_memory<M> && !is_own<M>)
     buffer_memory(M& memory) noexcept : source_(detail::block_source::of(memory)) {}
     /// Rejected at compile time: not a memory source.
     template <class M>
-        requires(!block_memory<M> && !std::same_as<std::remove_cv_t<M>, buffer_memory>)
+        requires(!block_memory<M> && !is_own<M>)
     explicit buffer_memory(M&) noexcept {
         static_assert(
             block_memory<M>,
@@ -71,6 +76,11 @@ class buffer_memory {
         return b;
     }
 
+    /// The memory that the buffer's block came from; none for an empty buffer, and for a foreign block.
+    static std::optional<buffer_memory> of(const buffer& b) noexcept {
+        if (!b || b.view_.ledger->block->origin == detail::block_origin::foreign) return std::nullopt;
+        return buffer_memory{b.view_.ledger->block->source.memory};
+    }
     /// Bytes that a block for the request will take; the request itself if the source does not say.
     /// Requires: bytes <= PTRDIFF_MAX.
     std::size_t capacity_for(std::size_t bytes) const noexcept { return source_.capacity_for(bytes); }
@@ -83,6 +93,7 @@ class buffer_memory {
     void give(memory_block block) const noexcept { source_.give(block); }
 
   private:
+    explicit buffer_memory(const detail::block_source& source) noexcept : source_(source) {}
     // An attempt of a request that may wait.
     buffer try_once(account& by, std::size_t bytes, detail::memory_request& asked) const noexcept {
         return take_block(by, bytes, &asked.why, {.wait = asked.wait, .judged = asked.judged, .elsewhere = true});

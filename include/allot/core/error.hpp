@@ -99,11 +99,12 @@ enum class misuse {
     other_arbiter,      // a thread is to work for a task of another arbiter than its task_thread's
     inactive_scope,     // a task_thread joins a retry_scope that has no task, or has ended
     open_latch,         // a latch is counted down more often than its count
-    pinned_halves,      // halves() of a spillable buffer that is pinned
-    moved_from,         // pin() of a spillable buffer that was moved from
-    living_pin,         // a spillable buffer ends while it is pinned
-    not_near,           // a spillable buffer is made of a buffer that is not charged to the near account
-    other_views,        // a spillable buffer is made of a buffer whose block has other views
+    pinned_halves,      // halves() of a stored object that is pinned
+    moved_from,         // a stored object that was moved from is pinned or taken
+    living_pin,         // a stored object ends, or is taken, while it is pinned
+    not_storable,       // what is put into a store has memory that cannot be made again: a foreign block
+    not_of_store,       // what is put into a store is not charged to its account, or one below it
+    other_views,        // a buffer that is put into a store has a block with other views
     // reported in every build, to the damage sink; no misuse
     too_many_links, // a row reached the maximum of links: it is never freed
     // damage, found by a guard or a row's checksum; reported in every build
@@ -147,11 +148,12 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a task of another arbiter than the task_thread's: begin a second task_thread for it",
         "a task_thread joins a retry_scope without a task, or that has ended: join one of a thread with a task_thread",
         "a latch is counted down more often than its count",
-        "halves() of a spillable buffer that is pinned: end its pins first",
-        "pin() of a spillable buffer that was moved from: pin the one that it was moved to",
-        "a spillable buffer ends while it is pinned: end its pins first",
-        "a spillable buffer of bytes that are not charged to the account of its near home: give it that account's",
-        "a spillable buffer of a block that has other views: release them first",
+        "halves() of a stored object that is pinned: end its pins first",
+        "a stored object that was moved from is pinned or taken: use the one that it was moved to",
+        "a stored object ends, or is taken, while others pin it: end their pins first",
+        "a foreign block is put into a store, which cannot make it again: copy it first",
+        "what is put into a store is not charged to the store's account, or one below it",
+        "a buffer whose block has other views is put into a store: release them first",
         "too many links of a row: it will never be freed",
         "a free row was written: its link leads to no slot",
         "bytes behind a row were written",

@@ -105,6 +105,10 @@ class arbiter final : public judged_by, allot::detail::judge {
         const allot::detail::lock_guard hold(tasks_.lock);
         return tasks_.states[id].task;
     }
+    oom::priority place_of(task_id id) const noexcept override {
+        const allot::detail::lock_guard hold(tasks_.lock);
+        return tasks_.states.tasks()[id].place;
+    }
     std::uint64_t decides_at(thread_id id) const noexcept override {
         const allot::detail::lock_guard hold(tasks_.lock);
         return tasks_.states[id].delayed ? tasks_.decides_at : sys::parking::never;

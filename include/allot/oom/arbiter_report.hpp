@@ -95,7 +95,9 @@ inline void write_tasks(text_writer& out, const task_register& of) noexcept {
         if (memory != nullptr) {
             std::size_t spillable = 0;
             memory->visit_reclaimers([&](const reclaimer& r) {
-                if (r.cost() != reclaimer::idle && r.reclaimable() != SIZE_MAX) spillable += r.reclaimable();
+                if (r.cost() == reclaimer::idle) return;
+                const std::size_t its = r.reclaimable(*memory);
+                if (its != SIZE_MAX) spillable += its;
             });
             out.put(", ").bytes(memory->used()).put(" held, ").bytes(spillable).put(" spillable");
         }

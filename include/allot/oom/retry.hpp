@@ -1,7 +1,7 @@
 // Work that is rolled back when its memory is needed, and begun again: with_retry, with_retry_no_split, with_restore.
 //
-//     std::vector<spillable_buffer> batches = ...;
-//     auto sums = allot::oom::with_retry(batches, halve, [](spillable_buffer& b) { return sum(b.pin()); });
+//     std::vector<allot::stored<allot::buffer>> batches = ...;
+//     auto sums = allot::oom::with_retry(batches, halve, [](auto& b) { return sum(*b.pin()); });
 //
 // The body runs for one input after the other. A retry_out_of_memory that it throws, also as a cause nested in another
 // exception, begins it again for the same input, once the arbiter says so; split_and_retry_out_of_memory, for its

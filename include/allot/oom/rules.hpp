@@ -5,6 +5,7 @@
 // Cost: values. Threads: values.
 #pragma once
 
+#include <allot/account/priority.hpp>
 #include <allot/config.hpp>
 #include <allot/core/units.hpp>
 
@@ -54,19 +55,6 @@ struct rules {
     /// that such bytes are held for, and shorter than most work that a rollback would redo.
     time_span unknown_holders_wait{100};
 };
-
-/// The place of a task: a larger number is first, then the task that came first.
-struct priority {
-    std::int64_t number = 0; // of the query or tenant; the user's
-    std::uint64_t order = 0; // of arrival; or of the task's id, by the document's rule
-
-    friend constexpr bool operator==(const priority&, const priority&) = default;
-};
-
-/// The only comparator of priorities: whether `a` is first.
-constexpr bool is_before(const priority& a, const priority& b) noexcept {
-    return a.number != b.number ? a.number > b.number : a.order < b.order;
-}
 
 } // namespace oom
 } // namespace allot::inline ALLOT_ABI

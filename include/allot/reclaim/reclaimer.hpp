@@ -11,11 +11,14 @@
 // arrived(bytes) behind the refund, or failed(bytes). A request that may wait asks no other reclaimer for those bytes,
 // and an arbiter takes nothing from tasks that they would serve.
 //
+// One whose call takes its time does the same, then calls shortage::let_others_go_on(), and frees them in that call.
+//
 // Rules of a call. It may free, refund and release; unregister itself and others; and wait for no lock that a thread
 // may hold while it requests memory: it tries such a lock. A request that it makes is served from what is free, or
 // refused.
 // Invariant: a reclaimer is in one list at most. Cost: 104 bytes; nothing until a request is refused.
-// Threads: on a thread that is short of memory; one call at a time, but several for idle memory. Source: HPCC Roxie's IBufferedRowCallback, 2011.
+// Threads: on a thread that is short of memory; one call at a time, but several for idle memory, and behind
+// let_others_go_on(). Source: HPCC Roxie's IBufferedRowCallback, 2011.
 #pragma once
 
 #include <allot/config.hpp>
@@ -46,24 +49,32 @@ class reclaimer {
     /// As a cap: all reclaimers.
     static constexpr std::uint32_t any = UINT32_MAX;
 
+    /// For which requests it is called: those that its account refuses, or one above; or one below it, too: a reclaimer
+    /// whose memory is charged there.
+    enum class reach : std::uint8_t { own_account, below_too };
+
     /// Lower costs are called first; the same cost in turn. Requires: the name outlives the reclaimer.
-    explicit reclaimer(const char* name, std::uint32_t cost = 1) noexcept
-        : name_(detail::text_or_empty(name)), cost_(cost) {}
+    explicit reclaimer(const char* name, std::uint32_t cost = 1, reach asked = reach::own_account) noexcept
+        : name_(detail::text_or_empty(name)), cost_(cost), reach_(asked) {}
     reclaimer(const reclaimer&) = delete;
     reclaimer& operator=(const reclaimer&) = delete;
 
-    /// Whether a call may help. Called with a lock held: it compares numbers, and does nothing else.
-    virtual bool helps(const shortage&) const noexcept { return true; }
+    /// Whether a call may help; not ahead of need, unless a derived class says so: what it frees may be needed again.
+    /// Called with a lock held: it compares numbers, and does nothing else.
+    virtual bool helps(const shortage& s) const noexcept { return !s.ahead; }
     /// Frees at least what is missing, if it has as much; in a critical shortage all that it can.
     /// Returns: whether it freed something. Then the request is tried again.
     virtual bool reclaim(const shortage&) noexcept = 0;
 
-    /// For reports: bytes that a call could free now; SIZE_MAX: it does not say. Called with a lock held: it reads
-    /// numbers, and does nothing else.
-    virtual std::size_t reclaimable() const noexcept { return SIZE_MAX; }
+    /// For reports: bytes that a call could free now of what is charged to the account, or below it; SIZE_MAX: it does
+    /// not say. Called with a lock held: it reads numbers, and does nothing else.
+    virtual std::size_t reclaimable(const account&) const noexcept { return SIZE_MAX; }
+    /// For the report of an out_of_memory: what it adds to its line. The same.
+    virtual void describe(text_writer&) const noexcept {}
 
     const char* name() const noexcept { return name_; }
     std::uint32_t cost() const noexcept { return cost_; }
+    reach asked() const noexcept { return reach_; }
     /// Bytes that became free during its calls, as counted where the requests were refused, and that arrived() since.
     std::size_t freed() const noexcept { return freed_.load(std::memory_order_relaxed); }
     /// Bytes that a call has announced by comes(), and that have neither arrived nor failed.
@@ -104,6 +115,7 @@ class reclaimer {
 
     const char* name_;
     const std::uint32_t cost_;
+    const reach reach_;
     mutable bool is_called_ = false; // by a sweep; requires the mutex of the tree's shape
     const account* home_ = nullptr;  // that it was added to; null: none
     called_hook<reclaimer> place_;

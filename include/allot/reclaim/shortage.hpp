@@ -10,13 +10,22 @@
 namespace allot::inline ALLOT_ABI {
 
 struct shortage {
-    charge_status why{};                  ///< what refused the last attempt, and its numbers
-    std::uint32_t most_cost = UINT32_MAX; ///< reclaimers of a higher cost are not called
-    bool critical = false;                ///< the second pass: the first one freed too little
-    bool waits = false;                   ///< the request waits: a call may wait for a device's work
-    std::size_t coming = 0;               ///< bytes that other reclaimers have announced, if the request may wait
-    const account* requester = nullptr;   ///< whose request it is
-    std::uint32_t task = UINT32_MAX;      ///< oom::task::id() of its thread, at the arbiter of its root; else this
+    charge_status why{};                     ///< what refused the last attempt, and its numbers
+    std::uint32_t most_cost = UINT32_MAX;    ///< reclaimers of a higher cost are not called
+    bool critical = false;                   ///< the second pass: the first one freed too little
+    bool waits = false;                      ///< the request waits: a call may wait for a device's work
+    std::size_t coming = 0;                  ///< bytes that other reclaimers have announced, if the request may wait
+    const account* requester = nullptr;      ///< whose request it is
+    std::uint32_t task = UINT32_MAX;         ///< oom::task::id() of its thread, at the arbiter of its root; else this
+    bool ahead = false;                      ///< of a watermark, which is `why.limit`: nothing was refused
+    void (*leave)(void*) noexcept = nullptr; // of the sweep that calls
+    void* sweep = nullptr;
+
+    /// For a call that now takes its time, as to write a file: from here on requests of other threads are served
+    /// meanwhile, and another thread may call the same reclaimer. comes() says before what the call will free.
+    void let_others_go_on() const noexcept {
+        if (leave != nullptr) leave(sweep);
+    }
 
     /// Bytes that must become free where the request was refused, with those by which a lowered limit is exceeded.
     /// Without those that are coming. Other requests may free or take some meanwhile. Of an arena whose free pages are

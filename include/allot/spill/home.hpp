@@ -48,7 +48,7 @@ class byte_source {
     explicit byte_source(std::span<const std::byte> all) noexcept : data(all.data()), bytes(all.size()) {}
     byte_source(const byte_source&) = delete;
     byte_source& operator=(const byte_source&) = delete;
-    ~byte_source() = default;
+    virtual ~byte_source() = default;
     /// Copies the next to.size() bytes. Returns: false if that failed. Called only where `data` is null.
     virtual bool next(std::span<std::byte>) noexcept { return false; }
 
@@ -65,7 +65,7 @@ class byte_sink {
     explicit byte_sink(std::span<std::byte> all) noexcept : data(all.data()), bytes(all.size()) {}
     byte_sink(const byte_sink&) = delete;
     byte_sink& operator=(const byte_sink&) = delete;
-    ~byte_sink() = default;
+    virtual ~byte_sink() = default;
     /// Takes the next bytes. Returns: false if that failed. Called only where `data` is null.
     virtual bool next(std::span<const std::byte>) noexcept { return false; }
 

@@ -1,20 +1,45 @@
-"""Bugs of inputs that leave memory."""
+"""Bugs of stores: objects that leave memory, and come back."""
 from .bug import bug
 
 BUGS = {
-    "pinned_buffer_leaves": bug(
-        "unit/spill/spillable_buffer.cpp",
-        "if (!hold || away_ || pins_ != 0 || size_ == 0) return false;",
-        "if (!hold || away_ || size_ == 0) return false;",
+    "pinned_object_leaves": bug(
+        "unit/spill/store.cpp",
+        "else if (e.state == state::changing || e.pins != 0) step(e, event::kept);",
+        "else if (e.state == state::changing) step(e, event::kept);",
         law=11, smoke=True),
-    "pin_waits_for_memory_with_its_lock": bug(
-        "unit/spill/spillable_buffer.cpp",
-        "other = near_.memory.try_allocate(near_.by, size_);",
-        "other = near_.allocate(size_);",
+    "change_during_a_write_is_lost": bug(
+        "unit/spill/store.cpp",
+        "if (written && e.state == state::changing) {",
+        "if (written && false) {",
+        law=11),
+    "write_holds_up_other_requests": bug(
+        "unit/spill/store.cpp",
+        "const auto begins = [&](std::size_t bytes) { comes(bytes), s.let_others_go_on(); };",
+        "const auto begins = [&](std::size_t bytes) { comes(bytes); };",
+        law=4),
+    "pin_waits_for_memory_while_it_reads": bug(
+        "unit/spill/stored_buffer.cpp",
+        "object* const made = e.restore(e.kept, to, false, why);",
+        "object* const made = e.restore(e.kept, to, true, why);",
+        law=4),
+    "failed_write_is_tried_for_ever": bug(
+        "model/store.cpp",
+        "too_large = backoff_.too_large(room);",
+        "too_large = SIZE_MAX;",
         law=4),
     "refused_pin_does_not_look_again": bug(
-        "unit/spill/spillable_buffer.cpp",
-        "if (!done()) throw; return;",
+        "unit/spill/stored_buffer.cpp",
+        "if (!pin_in_memory(e, how)) throw; return; // by another thread",
         "throw;",
+        law=2),
+    "requesters_own_leave_first": bug(
+        "unit/spill/store.cpp",
+        "if (is_own(*g, f) != own || !is_asked(*g, f)) continue;",
+        "if (is_own(*g, f) == own || !is_asked(*g, f)) continue;",
+        law=2),
+    "others_leave_for_a_query_at_its_own_limit": bug(
+        "unit/spill/store.cpp",
+        "return !by.life.is_closed() && (f.at == nullptr || by.is_below(f.at->node()));",
+        "return !by.life.is_closed();",
         law=2),
 }

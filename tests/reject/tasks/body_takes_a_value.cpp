@@ -1,14 +1,16 @@
 // expected-error {{allot: the body of with_retry() is called with an input: let it take Input& or const Input&}}
 #include <allot/oom/retry.hpp>
-#include <allot/spill/spillable_buffer.hpp>
+#include <allot/spill/stored_buffer.hpp>
 #include <vector>
 
+using batch = allot::stored<allot::buffer>;
+
 int main() {
-    std::vector<allot::spillable_buffer> batches;
-    const auto halve = [](const allot::spillable_buffer& b) { return b.halves(8); };
+    std::vector<batch> batches;
+    const auto halve = [](const batch& b) { return b.halves(8); };
 #if WRONG
-    allot::oom::with_retry(batches, halve, [](allot::spillable_buffer) {});
+    allot::oom::with_retry(batches, halve, [](batch) {});
 #else
-    allot::oom::with_retry(batches, halve, [](const allot::spillable_buffer&) {});
+    allot::oom::with_retry(batches, halve, [](const batch&) {});
 #endif
 }

@@ -350,7 +350,7 @@ TEST_CASE("the page of a refusal says what was asked to free memory, and what ea
             at.refund(100);
             return true;
         }
-        std::size_t reclaimable() const noexcept override { return at.used(); }
+        std::size_t reclaimable(const account&) const noexcept override { return at.used(); }
     };
     account engine{name{"engine"}, limit{2000}}, elsewhere{engine, name{"elsewhere"}};
     account query{engine, name{"query 7"}, limit{1000}};

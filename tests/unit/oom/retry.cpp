@@ -8,7 +8,8 @@
 #include <allot/oom/retry.hpp>
 #include <allot/oom/state_machine.hpp>
 #include <allot/row_manager.hpp>
-#include <allot/spill/spillable_buffer.hpp>
+#include <allot/spill/spill_memory.hpp>
+#include <allot/spill/stored_buffer.hpp>
 
 #include <atomic>
 #include <cstring>

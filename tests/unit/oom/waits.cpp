@@ -5,7 +5,8 @@
 
 #include <allot/buffers.hpp>
 #include <allot/oom/scoped_wait.hpp>
-#include <allot/spill/spillable_buffer.hpp>
+#include <allot/spill/spill_memory.hpp>
+#include <allot/spill/stored_buffer.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -620,7 +621,9 @@ TEST_CASE("the page of tasks: names, states, bytes held and spillable, and what 
     allot::buffer_memory bytes{heap};
     resource permits{tasks};
     task first{tasks, "first", 0, &of_first}, second{tasks, "second", 0, &of_second}, third{tasks};
-    const allot::spillable_buffer batch{bytes.allocate(of_second, 64_KiB), {bytes, of_second}, {bytes, far}};
+    allot::spill_memory far_memory{bytes, far};
+    allot::store inputs{memory, far_memory};
+    const allot::stored<allot::buffer> batch = inputs.put(bytes.allocate(of_second, 64_KiB));
     const auto pin = std::make_optional(batch.pin());
     const charged mine{of_first, 512_KiB};
     task_thread here{first};

@@ -1,8 +1,9 @@
-// Buffers that leave for far memory where near memory is short, and come back.
+// Buffers in a store: they leave for memory of another account where theirs is short, and come back.
 #include <support/catch.hpp>
 #include <support/tasks.hpp>
 
-#include <allot/spill/spillable_buffer.hpp>
+#include <allot/spill/spill_memory.hpp>
+#include <allot/spill/stored_buffer.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -16,7 +17,7 @@ using namespace allot::literals;
 using allot::account;
 using allot::limit;
 using allot::name;
-using allot::spillable_buffer;
+using stored_buffer = allot::stored<allot::buffer>;
 using support::charged;
 using support::until;
 
@@ -28,29 +29,34 @@ struct homes {
     account near{name{"near"}, limit{64_KiB}, tasks}, far{name{"far"}, limit{256_KiB}};
     allot::heap_memory heap;
     allot::buffer_memory memory{heap};
+    allot::spill_memory there{memory, far};
+    allot::store inputs{near, there};
 
     ~homes() {
+        CHECK(near.used() == inputs.stats().in_memory);
+        CHECK(inputs.stats().entries == 0);
         CHECK(near.used() == 0);
         CHECK(far.used() == 0);
     }
-    spillable_buffer filled(std::size_t bytes, int with, std::uint32_t cost = spillable_buffer::default_cost) {
-        allot::buffer b = memory.allocate(near, bytes);
-        if (bytes != 0) std::memset(b.data(), with, bytes);
-        return {std::move(b), {memory, near}, {memory, far}, cost};
+    allot::buffer fill(account& by, std::size_t bytes, int with) const {
+        allot::buffer b = memory.allocate(by, bytes);
+        std::memset(b.data(), with, bytes);
+        return b;
     }
+    stored_buffer filled(std::size_t bytes, int with) { return inputs.put(fill(near, bytes, with)); }
 };
-bool holds(const spillable_buffer& b, int with) {
+bool holds(const stored_buffer& b, int with) {
     const auto data = b.pin();
-    for (const std::byte x : data.bytes())
+    for (const std::byte x : data->bytes())
         if (x != static_cast<std::byte>(with)) return false;
-    return data.bytes().size() == b.bytes();
+    return data->size() == b.bytes();
 }
 
 } // namespace
 
 TEST_CASE("a buffer leaves where memory is short, and comes back when it is pinned", "[spill]") {
     homes h;
-    spillable_buffer b = h.filled(16_KiB, 7);
+    stored_buffer b = h.filled(16_KiB, 7);
     CHECK((!b.is_away() && b.bytes() == 16_KiB && h.near.used() == 16_KiB && h.far.used() == 0));
     {
         const charged more{h.near, 64_KiB};
@@ -69,7 +75,7 @@ TEST_CASE("a buffer leaves where memory is short, and comes back when it is pinn
 
 TEST_CASE("a pinned buffer stays, until its last pin ends", "[spill]") {
     homes h;
-    spillable_buffer b = h.filled(16_KiB, 7);
+    stored_buffer b = h.filled(16_KiB, 7);
     std::optional first{b.pin()}, second{b.pin()};
     CHECK_FALSE(b.spill());
     CHECK_THROWS_AS(h.near.charge(64_KiB), allot::out_of_memory);
@@ -88,7 +94,7 @@ TEST_CASE("a pinned buffer stays, until its last pin ends", "[spill]") {
 TEST_CASE("where far memory refuses, a buffer stays, and the request is refused", "[spill]") {
     homes h;
     const charged full{h.far, 248_KiB};
-    spillable_buffer large = h.filled(16_KiB, 7), small = h.filled(4_KiB, 8);
+    stored_buffer large = h.filled(16_KiB, 7), small = h.filled(4_KiB, 8);
     CHECK_FALSE(large.spill());
     CHECK_FALSE(large.is_away());
     CHECK_THROWS_AS(h.near.charge(64_KiB), allot::out_of_memory);
@@ -97,20 +103,9 @@ TEST_CASE("where far memory refuses, a buffer stays, and the request is refused"
     CHECK(holds(small, 8));
 }
 
-TEST_CASE("the cheapest buffers leave first, and no more than is needed", "[spill]") {
-    homes h;
-    spillable_buffer dear = h.filled(16_KiB, 1, 20), cheap = h.filled(16_KiB, 2, 5), same = h.filled(16_KiB, 3, 5);
-    {
-        const charged more{h.near, 32_KiB};
-        CHECK((!dear.is_away() && cheap.is_away() != same.is_away()));
-    }
-    const charged more{h.near, 48_KiB};
-    CHECK((!dear.is_away() && cheap.is_away() && same.is_away()));
-}
-
 TEST_CASE("a buffer is moved and ended, here and away", "[spill]") {
     homes h;
-    std::vector<spillable_buffer> all;
+    std::vector<stored_buffer> all;
     for (int i = 0; i != 4; ++i) all.push_back(h.filled(16_KiB, i));
     CHECK(all[1].spill());
     CHECK(all[3].spill());
@@ -129,7 +124,7 @@ TEST_CASE("a buffer is moved and ended, here and away", "[spill]") {
 
 TEST_CASE("what was moved from holds nothing", "[spill]") {
     homes h;
-    spillable_buffer from = h.filled(16_KiB, 7), to{std::move(from)};
+    stored_buffer from = h.filled(16_KiB, 7), to{std::move(from)};
     CHECK((from.bytes() == 0 && !from.is_away() && !from.spill() && from.halves().empty()));
     CHECK(to.spill());
     CHECK((!from.is_away() && to.is_away()));
@@ -146,19 +141,9 @@ TEST_CASE("what was moved from holds nothing", "[spill]") {
     CHECK(holds(from, 7));
 }
 
-TEST_CASE("an empty buffer never leaves", "[spill]") {
-    homes h;
-    spillable_buffer none = h.filled(0, 0);
-    CHECK_FALSE(none.spill());
-    CHECK(none.bytes() == 0);
-    CHECK(none.pin().bytes().empty());
-    CHECK_THROWS_AS(h.near.charge(65_KiB), allot::out_of_memory);
-    CHECK_FALSE(none.is_away());
-}
-
 TEST_CASE("a request that waits takes the memory of a buffer whose pin ends", "[spill]") {
     homes h;
-    spillable_buffer b = h.filled(48_KiB, 7);
+    stored_buffer b = h.filled(48_KiB, 7);
     std::optional pin{b.pin()};
     std::jthread waits([&] {
         CHECK(h.near.charge_for(32_KiB, allot::forever));
@@ -179,17 +164,17 @@ TEST_CASE("inputs of tasks that need all memory leave between attempts, and each
         threads.emplace_back([&, t] {
             allot::oom::task query{h.tasks, "query"};
             const allot::oom::task_thread here{query};
-            std::vector<spillable_buffer> inputs = allot::oom::with_retry_no_split([&] {
-                std::vector<spillable_buffer> all;
+            std::vector<stored_buffer> inputs = allot::oom::with_retry_no_split([&] {
+                std::vector<stored_buffer> all;
                 for (int i = 0; i != 3; ++i) all.push_back(h.filled(16_KiB, 10 * t + i));
                 return all;
             });
-            const auto no_split = [](const spillable_buffer&) { return std::vector<spillable_buffer>(); };
+            const auto no_split = [](const stored_buffer&) { return std::vector<stored_buffer>(); };
             int next = 10 * t;
-            allot::oom::with_retry(inputs, no_split, [&](spillable_buffer& b) {
+            allot::oom::with_retry(inputs, no_split, [&](stored_buffer& b) {
                 const auto data = b.pin();
                 const charged result{h.near, 40_KiB};
-                for (const std::byte x : data.bytes()) wrong += x != static_cast<std::byte>(next);
+                for (const std::byte x : data->bytes()) wrong += x != static_cast<std::byte>(next);
                 ++next;
             });
         });
@@ -199,7 +184,7 @@ TEST_CASE("inputs of tasks that need all memory leave between attempts, and each
 
 TEST_CASE("two tasks pin one buffer that is away: no wait is hidden from the arbiter", "[spill]") {
     homes h;
-    spillable_buffer shared = h.filled(32_KiB, 5);
+    stored_buffer shared = h.filled(32_KiB, 5);
     CHECK(shared.spill());
     std::atomic<int> here_now{0};
     std::vector<std::jthread> threads;
@@ -225,7 +210,9 @@ TEST_CASE("halves wait for far memory without the buffer's lock: no wait is hidd
     account near{name{"near"}, limit{64_KiB}, tasks.device()}, far{name{"far"}, limit{64_KiB}, tasks};
     allot::heap_memory heap;
     allot::buffer_memory memory{heap};
-    const spillable_buffer shared{memory.allocate(near, 32_KiB), {memory, near}, {memory, far}};
+    allot::spill_memory there{memory, far};
+    allot::store inputs{near, there};
+    const stored_buffer shared = inputs.put(memory.allocate(near, 32_KiB));
     allot::oom::task first{tasks, "first"}, second{tasks, "second"};
     std::atomic<bool> holds_far{false};
     std::jthread other([&] {
@@ -248,10 +235,8 @@ TEST_CASE("a query is cancelled by closing its account, with spillable buffers i
     homes h;
     std::optional<account> query{std::in_place, h.near, name{"query"}, allot::leak_sink{[](void*, auto) noexcept {}}};
     {
-        const auto made = [&] {
-            return spillable_buffer{h.memory.allocate(*query, 16_KiB), {h.memory, *query}, {h.memory, h.far}};
-        };
-        const spillable_buffer there = made(), away = made();
+        const auto made = [&] { return h.inputs.put(h.memory.allocate(*query, 16_KiB)); };
+        const stored_buffer there = made(), away = made();
         CHECK(away.spill());
         CHECK_FALSE(query->close()); // reports the bytes, which are its parent's now
         CHECK(h.near.used() == 0);
@@ -260,7 +245,7 @@ TEST_CASE("a query is cancelled by closing its account, with spillable buffers i
         }
         CHECK_FALSE(h.near.try_charge(64_KiB + 1));
         CHECK_FALSE(there.is_away()); // nobody asks it
-        CHECK(there.pin().bytes().size() == 16_KiB);
+        CHECK(there.pin()->size() == 16_KiB);
         CHECK_THROWS_AS(away.pin(), allot::out_of_memory);
     }
     query.reset();
@@ -271,15 +256,15 @@ namespace {
 
 // Another thread brings the buffer back between a refusal and its error.
 struct pins_meanwhile final : allot::account_listener {
-    explicit pins_meanwhile(const spillable_buffer& of) : buffer(of) {}
+    explicit pins_meanwhile(const stored_buffer& of) : buffer(of) {}
     void refused(const account&, const allot::charge_status&) noexcept override {
         if (++refusals != 2) return; // the first attempt has the buffer's lock
         blocker.reset();
         std::thread{[this] { other.emplace(buffer.pin()); }}.join();
     }
-    const spillable_buffer& buffer;
+    const stored_buffer& buffer;
     std::optional<charged> blocker;
-    std::optional<spillable_buffer::pinned> other;
+    std::optional<stored_buffer::pinned> other;
     int refusals = 0;
 };
 
@@ -287,7 +272,7 @@ struct pins_meanwhile final : allot::account_listener {
 
 TEST_CASE("a pin that is refused looks whether another one has brought the bytes back", "[spill]") {
     homes h;
-    spillable_buffer b = h.filled(48_KiB, 7);
+    stored_buffer b = h.filled(48_KiB, 7);
     REQUIRE(b.spill());
     pins_meanwhile other{b};
     other.blocker.emplace(h.near, 32_KiB);

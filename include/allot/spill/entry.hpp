@@ -1,0 +1,74 @@
+// An entry of a store: an object in memory, its bytes at a home, or both.
+//
+// A type that is stored has an entry of its own, which writes its objects and makes them again (stored.hpp).
+// Invariant: `object` is there while the state says so; the store's lock guards the members; the thread that moves an
+// entry has `kept` alone. Cost: 168 bytes. Threads: as the store says.
+#pragma once
+
+#include <allot/account/forward.hpp>
+#include <allot/config.hpp>
+#include <allot/core/intrusive_list.hpp>
+#include <allot/spill/entry_state.hpp>
+#include <allot/spill/home.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+class store;
+
+namespace detail {
+
+struct entry_group;
+
+enum class pin_kind : std::uint8_t { reads, changes };
+
+// An object in memory. Its end frees that.
+class stored_object {
+  public:
+    explicit stored_object(std::size_t bytes) noexcept : charged(bytes) {}
+    stored_object(const stored_object&) = delete;
+    stored_object& operator=(const stored_object&) = delete;
+    virtual ~stored_object() = default;
+
+    std::size_t charged;
+    stored_object* next = nullptr; // of those that leave together
+};
+
+class store_entry {
+  public:
+    store_entry(store& of, account& charged) noexcept : in(of), by(charged) {}
+    store_entry(const store_entry&) = delete;
+    store_entry& operator=(const store_entry&) = delete;
+    virtual ~store_entry() = default;
+
+    // Both are called without the lock, by the thread that moves the entry, or with a share of what is kept.
+    virtual home_status write(const stored_object& from, kept_bytes& to) noexcept = 0;
+    // Makes the object in memory of `to`. Null: `why`. `waits`: the request may wait, and throws where it is refused;
+    // else it takes what is free.
+    virtual stored_object* restore(const kept_bytes& from, account& to, bool waits, home_status& why) const = 0;
+
+    bool is_moved() const noexcept {
+        return state == spill::entry_state::writing || state == spill::entry_state::changing ||
+               state == spill::entry_state::reading;
+    }
+
+    store& in;
+    account& by;           // that its memory is charged to
+    std::size_t bytes = 0; // that are written; of no bytes: it never leaves
+    stored_object* object = nullptr;
+    kept_bytes kept;
+    spill::entry_state state = spill::entry_state::here;
+    bool is_queued = false;
+    bool is_orphan = false; // its handle has ended inside a call of the thread that moves it
+    std::uint32_t pins = 0;
+    std::uint32_t failed = 0; // the number of the last call that could not write it
+    std::uintptr_t mover = 0; // the thread that moves it
+    entry_group* group = nullptr;
+    store_entry* next = nullptr;  // of those that are written together
+    list_hook<store_entry> place; // in a queue of its group
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

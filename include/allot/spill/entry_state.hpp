@@ -1,0 +1,104 @@
+// The states of an entry of a store, and the steps between them: data, from which the store steps and docs/spill.md's
+// table is written.
+//
+//   state      in memory   at home              what may happen next
+//   here       yes         no                   it is pinned; it is written, to leave
+//   both       yes         yes                  it is pinned; it leaves without being written
+//   writing    yes         being written        a pin keeps it in memory: it is `both` then
+//   changing   yes         being written        a pin to change it came meanwhile: what is written is dropped
+//   away       no          yes                  a pin reads it
+//   reading    being made  yes                  pins of others wait for the reader, who waits for no memory
+//
+// Where a read fails, the entry is away as before: its readers get the error, and may try again.
+// An event that a state does not name is wrong there, and changes nothing. Cost: 100 bytes, constant. Threads: any.
+#pragma once
+
+#include <allot/config.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace spill {
+
+enum class entry_state : std::uint8_t { here, both, writing, changing, away, reading };
+inline constexpr std::size_t entry_states = 6;
+
+enum class entry_event : std::uint8_t {
+    write,   // a thread begins to write it to its home
+    written, // it has, and nobody has pinned the entry meanwhile: its memory is freed
+    kept,    // it has, and the entry is pinned: its memory stays
+    failed,  // it could not
+    leave,   // the memory of one that is at home, too, is freed
+    change,  // a pin that may change the bytes
+    read,    // a thread begins to make it in memory again
+    made,    // it is in memory, and stays at home
+    moved,   // it is in memory, and its home does not keep it
+    refused, // there was no memory, or the read failed
+};
+inline constexpr std::size_t entry_events = 10;
+
+struct entry_step {
+    entry_state from;
+    entry_event by;
+    entry_state to;
+};
+
+inline constexpr auto entry_steps = [] {
+    using enum entry_state;
+    using enum entry_event;
+    return std::to_array<entry_step>({
+        {here, write, writing},
+        {here, change, here},
+        {both, leave, away},
+        {both, change, here},
+        {writing, written, away},
+        {writing, kept, both},
+        {writing, failed, here},
+        {writing, change, changing},
+        {changing, kept, here},
+        {changing, failed, here},
+        {changing, change, changing},
+        {away, read, reading},
+        {away, made, both}, // by a thread that waited for memory meanwhile
+        {away, moved, here},
+        {reading, made, both},
+        {reading, moved, here},
+        {reading, refused, away},
+    });
+}();
+
+namespace detail {
+
+struct entry_cell {
+    bool legal = false;
+    entry_state to = entry_state::here;
+};
+inline constexpr auto entry_matrix = [] {
+    std::array<std::array<entry_cell, entry_events>, entry_states> m{};
+    for (const entry_step& s : entry_steps)
+        m[static_cast<std::size_t>(s.from)][static_cast<std::size_t>(s.by)] = {true, s.to};
+    return m;
+}();
+
+} // namespace detail
+
+/// Whether the event may come to an entry in this state.
+constexpr bool is_legal(entry_state from, entry_event by) noexcept {
+    return detail::entry_matrix[static_cast<std::size_t>(from)][static_cast<std::size_t>(by)].legal;
+}
+/// The state after the event; the same state if it is not legal.
+constexpr entry_state after(entry_state from, entry_event by) noexcept {
+    const auto& c = detail::entry_matrix[static_cast<std::size_t>(from)][static_cast<std::size_t>(by)];
+    return c.legal ? c.to : from;
+}
+/// Whether its bytes are in memory.
+constexpr bool is_in_memory(entry_state s) noexcept { return s <= entry_state::changing; }
+constexpr const char* text_of(entry_state s) noexcept {
+    constexpr const char* texts[] = {"here", "both", "writing", "changing", "away", "reading"};
+    return texts[static_cast<std::size_t>(s)];
+}
+
+} // namespace spill
+} // namespace allot::inline ALLOT_ABI

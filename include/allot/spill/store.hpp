@@ -1,0 +1,563 @@
+// A store: objects that leave memory for a home while nobody uses them, when requests are short, and come back.
+//
+//     allot::spill_files files{disk, "/var/tmp"};
+//     allot::store inputs{engine, files};                    // one reclaimer of `engine`, for all that is put into it
+//     allot::stored<allot::buffer> batch = inputs.put(std::move(b));
+//
+// A request that its account refuses, or one above or below it, has the store free what is missing: of entries that are
+// not pinned, and are charged there. The first to leave is
+//   1  of no task; then of the task that is last in order. The requester's own come behind all others
+//   2  what is at its home already: it need not be written
+//   3  what was used least recently; among the oldest eight the smallest that is large enough alone
+// While it writes, requests of other threads are served: what is on its way counts as coming, and is not asked for
+// twice.
+// Invariant: an entry's bytes are in memory or at its home, or both; entry_state.hpp has the steps. No lock is held
+// while bytes move, or memory is requested or freed. A thread waits for another only while that moves an entry, and
+// waits for no memory. Cost: an entry 200 bytes, and its room at the home; a pin of what is in memory takes a lock; a
+// shortage O(groups), one for each task and account. Threads: any.
+// Source: Spark-RAPIDS' SpillFramework, 2024; Mars' spill of chunks, 2018, which writes one that has not changed again.
+#pragma once
+
+#include <allot/account/account.hpp>
+#include <allot/account/priority.hpp>
+#include <allot/account/top_holders.hpp>
+#include <allot/account/wait_order.hpp>
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/intrusive_list.hpp>
+#include <allot/core/min_max.hpp>
+#include <allot/core/units.hpp>
+#include <allot/reclaim/reclaimer.hpp>
+#include <allot/reclaim/shortage.hpp>
+#include <allot/spill/entry.hpp>
+#include <allot/spill/entry_queues.hpp>
+#include <allot/spill/entry_state.hpp>
+#include <allot/spill/home.hpp>
+#include <allot/spill/spill_error.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sys/clock.hpp>
+#include <allot/sys/lock_rank.hpp>
+#include <allot/sys/mutex.hpp>
+#include <allot/sys/parking.hpp>
+#include <allot/sys/thread.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+template <class T> class stored;
+template <class T> struct storing; // stored.hpp
+
+/// A type that a store can hold: the header is included that says how.
+template <class T>
+concept storable = requires { typename storing<T>::held; };
+
+/// What a store did, in entries and bytes.
+struct store_stats {
+    std::size_t entries = 0;       // now
+    std::size_t in_memory = 0;     // bytes charged for those that are in memory now
+    std::size_t free_to_leave = 0; // of them, of those that are not pinned
+    std::uint64_t left = 0;        // times that an entry's memory was freed, and what became free
+    std::uint64_t bytes_left = 0;
+    std::uint64_t written = 0; // times that an entry was written; one that left clean was not
+    std::uint64_t bytes_written = 0;
+    std::uint64_t read = 0;
+    std::uint64_t bytes_read = 0;
+    std::uint64_t failures = 0; // writes and reads that failed, or that the home refused
+    home_status last_failure{};
+};
+
+/// Requires: its account and its home outlive it; it outlives its handles.
+class store final : public reclaimer {
+    using entry = detail::store_entry;
+    using object = detail::stored_object;
+    using state = spill::entry_state;
+    using event = spill::entry_event;
+    using guard = detail::lock_guard<sys::mutex>;
+    using pin_kind = detail::pin_kind;
+
+  public:
+    static constexpr std::uint32_t default_cost = 10;
+
+    /// Serves requests that the account refuses, or one above or below it. `cost`: as of reclaimers. Requires: the name
+    /// outlives it.
+    store(account& of, home& keeps, allot::name called = allot::name{"store"},
+          std::uint32_t cost = default_cost) noexcept
+        : reclaimer(called.text, cost, reach::below_too), of_(of), home_(keeps) {
+        of_.add(*this);
+    }
+    ~store() {
+        of_.remove(*this);
+        if (ALLOT_CHECKED != 0 && stats_.entries != 0) report_misuse({.kind = misuse::living_handle, .heap = name()});
+    }
+
+    /// Takes the object over; from now on its memory may leave. docs/spill.md has the types.
+    /// Requires: it is charged to the store's account, or one below it.
+    /// Throws: out_of_memory where the host has no memory for the entry, or the object cannot be stored (`misused`); it
+    /// is as it was then.
+    template <class T>
+        requires(storable<T> && !std::is_const_v<T>)
+    stored<T> put(T&& value) {
+        return stored<T>(*this, value);
+    }
+    /// Rejected at compile time: what a store cannot take over.
+    template <class T>
+        requires(!storable<T> || std::is_const_v<T>)
+    void put(T&&) {
+        static_assert(storable<std::remove_cvref_t<T>>,
+                      "allot: a store does not hold this type; include the header that says how it is stored, as "
+                      "<allot/spill/stored_buffer.hpp>, or specialize allot::storing for it (docs/spill.md)");
+        static_assert(!std::is_lvalue_reference_v<T> && !std::is_const_v<T>,
+                      "allot: a store takes the object over; pass std::move(object)");
+    }
+
+    /// Lets entries leave, in the order above, until that many bytes are free; also where writes have failed lately.
+    /// Returns: the bytes that became free.
+    std::size_t spill(std::size_t bytes) noexcept {
+        {
+            const guard hold(lock_);
+            backoff_ = {};
+        }
+        return free({.bytes = bytes}, [](std::size_t) {}, [](std::size_t, bool) {});
+    }
+    account& of() const noexcept { return of_; }
+    home& keeps() const noexcept { return home_; }
+    store_stats stats() const noexcept {
+        const guard hold(lock_);
+        store_stats now = stats_;
+        now.free_to_leave = queues_.bytes();
+        return now;
+    }
+
+    // ---- for requests that are short --------------------------------------------------------------------------------
+
+    bool helps(const shortage&) const noexcept override { return queues_.bytes() != 0; }
+    std::size_t reclaimable(const account& at) const noexcept override {
+        const guard hold(lock_);
+        return queues_.bytes_at(at);
+    }
+    void describe(text_writer& out) const noexcept override {
+        const store_stats s = stats();
+        out.put(", ").bytes(s.in_memory).put(" in memory; ").bytes(s.bytes_left).put(" left, of ");
+        out.bytes(s.bytes_written).put(" written to ").brief(home_.by().name()).put(": ").bytes(home_.by().used());
+        if (home_.by().limit() != SIZE_MAX) out.put(" used of ").bytes(home_.by().limit());
+        else out.put(" used");
+        if (s.failures != 0) allot::write(out.put(", ").number(s.failures).put(" failures, the last "), s.last_failure);
+    }
+    /// Frees what is missing where the request was refused.
+    bool reclaim(const shortage& s) noexcept override {
+        const detail::freed_for what{.bytes = s.missing(),
+                                     .at = s.why.by == refuser::account ? s.why.at : nullptr,
+                                     .requester = s.requester,
+                                     .task = s.task};
+        const auto begins = [&](std::size_t bytes) { comes(bytes), s.let_others_go_on(); };
+        const auto ends = [&](std::size_t bytes, bool has_left) { has_left ? arrived(bytes) : failed(bytes); };
+        return free(what, begins, ends) != 0;
+    }
+
+    // ---- for handles ------------------------------------------------------------------------------------------------
+
+    // An entry that is away, or that begin() follows for. Throws: std::bad_alloc.
+    void add(entry& e) {
+        detail::judged_thread* const thread = detail::judged_thread_of(e.by.node());
+        const oom::task_id task = thread != nullptr ? thread->task() : oom::no_id;
+        const oom::priority place = task != oom::no_id ? thread->place_of(task) : oom::priority{0, UINT64_MAX};
+        std::unique_ptr<detail::entry_group> fresh;
+        while (!try_add(e, task, place, fresh))
+            fresh.reset(new detail::entry_group{.by = &e.by, .task = task, .place = place});
+    }
+    // It has its object.
+    void begin(entry& e) noexcept {
+        account& by = e.by;
+        {
+            const guard hold(lock_);
+            stats_.in_memory += e.object->charged;
+            queues_.push(e);
+        }
+        by.notify_unused(); // requests that wait may ask for it
+    }
+    // Ends it, behind a thread that moves it.
+    void end(entry& e) noexcept {
+        std::unique_ptr<detail::entry_group> emptied;
+        {
+            const guard hold(lock_);
+            if (ALLOT_CHECKED != 0 && e.pins != 0) report_misuse({.kind = misuse::living_pin, .heap = name()});
+            if (moves(e)) { // inside a call of a user's code
+                e.is_orphan = true;
+                return;
+            }
+            while (e.is_moved()) wait_for_mover(e);
+            emptied = take_out(e);
+        }
+        finish(e);
+    }
+    // Pins it in memory; in that of `to`, where it is away.
+    // Throws: as a request for memory; spill_error. It is where it was then.
+    void pin(entry& e, account& to, pin_kind how) {
+        home_status why;
+        if (try_pin(e, to, how, why)) return;
+        if (why.how != home_status::outcome::refused) raise(spill_error(name(), why));
+        if (moves(e)) raise(out_of_memory("allot: a pin inside a call about the entry itself", "", why.why));
+        while (!pin_in_memory(e, how)) {
+            kept_bytes part;
+            if (!share(e, part)) continue; // it is in memory
+            object* made = nullptr;
+#if ALLOT_EXCEPTIONS
+            try {
+                made = e.restore(part, to, true, why); // may wait
+            } catch (const out_of_memory&) {
+                if (!pin_in_memory(e, how)) throw;
+                return; // by another thread
+            }
+#else
+            made = e.restore(part, to, true, why);
+#endif
+            if (made == nullptr) note_failure(why), raise(spill_error(name(), why));
+            if (pin_made(e, *made, how)) return;
+            delete made; // another thread has made it
+        }
+    }
+    // The same; takes free memory alone, and waits for none. False: `why`.
+    bool try_pin(entry& e, account& to, pin_kind how, home_status& why) noexcept {
+        for (;;) {
+            if (pin_in_memory(e, how)) return true;
+            const guard hold(lock_);
+            if (e.state == state::away) {
+                step(e, event::read);
+                e.mover = sys::thread_token();
+                break;
+            }
+            if (moves(e)) {
+                why = {.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::misused}};
+                return false;
+            }
+        }
+        object* const made = e.restore(e.kept, to, false, why);
+        kept_bytes old;
+        {
+            const guard hold(lock_);
+            if (made == nullptr) step(e, event::refused);
+            else publish(e, *made, old), pin_locked(e, how, old);
+            moved(e);
+        }
+        if (made == nullptr) return note_failure(why), false;
+        make_room(e, old);
+        return true;
+    }
+    void unpin(entry& e) noexcept {
+        account& by = e.by;
+        {
+            const guard hold(lock_);
+            if (--e.pins != 0) return;
+            queues_.push(e);
+        }
+        by.notify_unused(); // requests that wait may ask for it
+    }
+    // Lets it leave now. False: it is pinned, moved, away, of no bytes; or its home refuses, or fails: `why`.
+    bool leave(entry& e, home_status& why) noexcept {
+        object* gone = nullptr;
+        {
+            const guard hold(lock_);
+            if (!e.is_queued) return false;
+            gone = begin_leave(e);
+        }
+        if (gone == nullptr) return write(e, 0, why);
+        delete gone;
+        return true;
+    }
+    // A share of what is kept at home, where it is written first if it must be. None: it is pinned, or of no bytes.
+    // Throws: out_of_memory, spill_error where it cannot be written.
+    kept_bytes share_of(entry& e) {
+        for (home_status why;;) {
+            {
+                const guard hold(lock_);
+                while (e.is_moved() && !moves(e)) wait_for_mover(e);
+                if (e.pins != 0 || e.bytes == 0 || e.is_moved()) return {};
+                if (e.state != state::here) return e.kept.slice(0, e.kept.bytes());
+            }
+            if (leave(e, why) || why) continue;
+            if (why.how != home_status::outcome::refused) raise(spill_error(name(), why));
+            wait_for_room(why.why);
+        }
+    }
+    // The home's account refused: its bytes are requested as any other, which may wait for them, and returned.
+    void wait_for_room(const charge_status& why) const {
+        account& by = home_.by();
+        if (why.outcome != charge_outcome::over_limit || why.requested == 0) detail::raise_refused(by, why);
+        by.charge(why.requested);
+        by.refund(why.requested);
+    }
+    // Whether the caller's pin is the only one, and no thread moves the entry.
+    bool is_alone(entry& e) noexcept {
+        const guard hold(lock_);
+        while (e.is_moved() && !moves(e)) wait_for_mover(e);
+        return e.pins == 1 && !e.is_moved();
+    }
+    // Ends an entry that the caller alone has pinned, and returns its object.
+    std::unique_ptr<object> take(entry& e) noexcept {
+        std::unique_ptr<object> taken;
+        std::unique_ptr<detail::entry_group> emptied;
+        {
+            const guard hold(lock_);
+            emptied = take_out(e);
+            taken.reset(std::exchange(e.object, nullptr));
+        }
+        delete &e;
+        return taken;
+    }
+    bool is_away(const entry& e) const noexcept { return !spill::is_in_memory(state_of(e)); }
+    spill::entry_state state_of(const entry& e) const noexcept {
+        const guard hold(lock_);
+        return e.state;
+    }
+    object* object_of(const entry& e) const noexcept { return e.object; } // requires a pin
+
+  private:
+    // What no request has written again and again, though its home cannot keep it: else two that wait for memory would
+    // wake each other for ever.
+    class write_backoff {
+      public:
+        // Objects of as many bytes, and more, are not written now; SIZE_MAX: all are.
+        std::size_t too_large(std::size_t room) const noexcept {
+            if (next_ != 0 && !sys::parking::is_past(next_)) return 0;
+            return room > room_ ? SIZE_MAX : refused_;
+        }
+        // Until its account has more room.
+        void refused(std::size_t bytes, std::size_t room) noexcept {
+            refused_ = bytes;
+            room_ = room;
+        }
+        // For 10 ms, and twice as long each time, up to 5 s.
+        void failed() noexcept {
+            span_ = span_ == 0 ? 10'000'000 : span_ < 2'500'000'000 ? span_ * 2 : 5'000'000'000;
+            next_ = sys::fine_clock::now() + span_;
+        }
+
+      private:
+        std::size_t refused_ = SIZE_MAX, room_ = 0;
+        std::uint64_t span_ = 0, next_ = 0; // nanoseconds; 0: it did not fail
+    };
+    struct mover_wait {
+        const entry* of;
+        sys::parking spot{};
+        list_hook<mover_wait> place{};
+    };
+
+    static bool moves(const entry& e) noexcept { return e.is_moved() && e.mover == sys::thread_token(); }
+    static void step(entry& e, event by) noexcept {
+        ALLOT_ASSERT(spill::is_legal(e.state, by), "an entry's state takes the event");
+        e.state = spill::after(e.state, by);
+    }
+
+    bool try_add(entry& e, oom::task_id task, const oom::priority& place,
+                 std::unique_ptr<detail::entry_group>& fresh) noexcept {
+        const guard hold(lock_);
+        if (!queues_.add(e, task, place, fresh)) return false;
+        ++stats_.entries;
+        return true;
+    }
+    std::unique_ptr<detail::entry_group> take_out(entry& e) noexcept {
+        --stats_.entries;
+        if (e.object != nullptr) stats_.in_memory -= e.object->charged;
+        return queues_.take_out(e);
+    }
+    static void finish(entry& e) noexcept {
+        delete e.object;
+        delete &e;
+    }
+
+    // Requires the lock, which it gives up meanwhile.
+    void wait_for_mover(const entry& e) noexcept {
+        mover_wait w{&e};
+        waits_.add(w);
+        lock_.unlock();
+        static_cast<void>(w.spot.wait_until(sys::parking::never));
+        lock_.lock();
+        waits_.remove(w);
+    }
+    // The entry is not moved any more.
+    void moved(entry& e) noexcept {
+        e.mover = 0;
+        for (mover_wait* w = waits_.first(); w != nullptr; w = waits_.after(*w))
+            if (w->of == &e) w->spot.signal(1);
+    }
+
+    // False: it is away.
+    bool pin_in_memory(entry& e, pin_kind how) noexcept {
+        kept_bytes old;
+        {
+            const guard hold(lock_);
+            while (e.state == state::reading && !moves(e)) wait_for_mover(e);
+            if (!spill::is_in_memory(e.state)) return false;
+            pin_locked(e, how, old);
+        }
+        make_room(e, old);
+        return true;
+    }
+    void pin_locked(entry& e, pin_kind how, kept_bytes& old) noexcept {
+        queues_.pull(e);
+        ++e.pins;
+        if (how == pin_kind::reads) return;
+        if (e.state == state::both) old = std::move(e.kept);
+        step(e, event::change);
+    }
+    // `old`: what its home kept, and is no longer valid. Its room serves again, if no other entry shares it.
+    void make_room(entry& e, kept_bytes& old) noexcept {
+        if (!old) return;
+        if (!old.drop()) old = kept_bytes(home_, e.bytes); // none: it is tried again when the entry is written
+        const guard hold(lock_);
+        if (!e.kept) e.kept = std::move(old);
+    }
+    bool share(entry& e, kept_bytes& part) noexcept {
+        const guard hold(lock_);
+        if (e.state != state::away) return false;
+        part = e.kept.slice(0, e.kept.bytes());
+        return true;
+    }
+    void publish(entry& e, object& made, kept_bytes& old) noexcept {
+        e.object = &made;
+        ++stats_.read, stats_.bytes_read += e.bytes, stats_.in_memory += made.charged;
+        if (!home_.keeps_copies()) old = std::move(e.kept);
+        step(e, home_.keeps_copies() ? event::made : event::moved);
+    }
+    bool pin_made(entry& e, object& made, pin_kind how) noexcept {
+        kept_bytes old;
+        {
+            const guard hold(lock_);
+            if (e.state != state::away) return false;
+            publish(e, made, old);
+            pin_locked(e, how, old);
+        }
+        make_room(e, old);
+        return true;
+    }
+
+    // Returns the object, if its memory may be freed at once; null: write() follows, on this thread.
+    object* begin_leave(entry& e) noexcept {
+        queues_.pull(e);
+        if (e.state == state::both) {
+            step(e, event::leave);
+            return let_go(e);
+        }
+        step(e, event::write);
+        e.mover = sys::thread_token();
+        return nullptr;
+    }
+    object* let_go(entry& e) noexcept {
+        ++stats_.left, stats_.bytes_left += e.object->charged, stats_.in_memory -= e.object->charged;
+        return std::exchange(e.object, nullptr);
+    }
+    // Returns: whether its memory was freed. The entry may have ended then.
+    bool write(entry& e, std::uint32_t call, home_status& why) noexcept {
+        lock_.lock();
+        const bool wanted = e.pins == 0 && e.state == state::writing;
+        lock_.unlock();
+        if (wanted) {
+            if (!e.kept.has_room(e.bytes)) e.kept = kept_bytes(home_, e.bytes);
+            if (e.kept) why = e.write(*e.object, e.kept);
+            else why = {.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::no_memory}};
+        }
+        object* gone = nullptr;
+        bool is_orphan = false;
+        std::unique_ptr<detail::entry_group> emptied;
+        {
+            lock_.lock();
+            const bool written = wanted && why;
+            if (written && e.state == state::changing) { // what was written is not what is in memory
+                lock_.unlock();
+                e.kept.drop();
+                lock_.lock();
+            }
+            if (!wanted) step(e, event::failed);
+            else if (!why) step(e, event::failed), e.failed = call, ++stats_.failures, stats_.last_failure = why;
+            else if (e.state == state::changing || e.pins != 0) step(e, event::kept);
+            else step(e, event::written), gone = let_go(e);
+            if (written) ++stats_.written, stats_.bytes_written += e.bytes;
+            queues_.push(e);
+            moved(e);
+            is_orphan = e.is_orphan;
+            if (is_orphan) emptied = take_out(e);
+            lock_.unlock();
+        }
+        if (is_orphan) finish(e);
+        const bool freed = gone != nullptr;
+        delete gone;
+        return freed;
+    }
+    void note_failure(const home_status& why) noexcept {
+        const guard hold(lock_);
+        if (why.how == home_status::outcome::refused) return; // by the account that it comes back to
+        ++stats_.failures;
+        stats_.last_failure = why;
+    }
+
+    // begins(bytes): they will be freed, or not; ends(bytes, freed). Returns: the bytes that became free.
+    template <class Begins, class Ends>
+    std::size_t free(const detail::freed_for& what, Begins begins, Ends ends) noexcept {
+        const std::size_t room = home_.by().headroom();
+        std::size_t freed = 0, too_large = SIZE_MAX;
+        unsigned failures = 0;
+        std::uint32_t call = 0;
+        while (freed < what.bytes) {
+            object* leave = nullptr;
+            entry* to_write = nullptr;
+            std::size_t sum = 0;
+            {
+                const guard hold(lock_);
+                if (call == 0) {
+                    call = ++calls_ != 0 ? calls_ : ++calls_;
+                    too_large = backoff_.too_large(room);
+                }
+                while (sum < what.bytes - freed) {
+                    entry* const e = queues_.pick(what, what.bytes - freed - sum, call, too_large);
+                    if (e == nullptr) break;
+                    sum += e->object->charged;
+                    if (object* const gone = begin_leave(*e)) gone->next = std::exchange(leave, gone);
+                    else e->next = std::exchange(to_write, e);
+                }
+            }
+            if (sum == 0) break;
+            begins(sum);
+            while (object* const gone = leave) {
+                leave = gone->next;
+                const std::size_t bytes = gone->charged;
+                delete gone;
+                freed += bytes;
+                ends(bytes, true);
+            }
+            while (entry* const e = to_write) {
+                to_write = e->next;
+                const std::size_t bytes = e->object->charged, written = e->bytes;
+                home_status why;
+                const bool has_left = write(*e, call, why);
+                ends(bytes, has_left);
+                if (has_left) freed += bytes;
+                else if (why.how == home_status::outcome::refused) too_large = detail::min(too_large, written);
+                else if (!why && ++failures == most_failures) too_large = 0; // what is at home may leave
+                if (!has_left && why) continue;                              // it was pinned
+                const guard hold(lock_);
+                if (has_left) backoff_ = {};
+                else if (why.how == home_status::outcome::refused) backoff_.refused(written, room);
+                else backoff_.failed();
+            }
+        }
+        return freed;
+    }
+
+    static constexpr unsigned most_failures = 3; // of a home, in one call
+
+    account& of_;
+    home& home_;
+    mutable sys::mutex lock_{lock_rank::leaf};
+    detail::entry_queues queues_;
+    intrusive_list<mover_wait, &mover_wait::place> waits_;
+    write_backoff backoff_;
+    std::uint32_t calls_ = 0; // of free()
+    store_stats stats_;
+};
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,245 @@
+// A handle of an object in a store.
+//
+//     allot::stored<allot::buffer> batch = inputs.put(std::move(b));
+//     {
+//         const auto data = batch.pin();                 // in memory; it stays there until `data` ends
+//         sum += data->get<int>(0);
+//     }                                                  // may leave again
+//     batch.pin_to_change()->set<int>(0, 42);            // what its home keeps is dropped: it is written again
+//     allot::buffer mine = std::move(batch).take(query); // for one consumer: in its memory; the handle is empty
+//
+// A type is stored by way of a `storing<T>`, which says how its objects are written, and made again:
+//     held                      what a pin shows
+//     storing(T&, account)      what is remembered of an object while it is away, charged there if nowhere else; throws
+//                               where it cannot be stored
+//     by, bytes                 the account that is charged; the bytes that are written
+//     hold(T&) -> held          takes the object over
+//     charged(held)             bytes that become free when it leaves
+//     write(held, kept)         writes it
+//     make(kept, account, waits, why) -> held      makes it again; where that fails, `why` says so, and the result is
+//     not used move_to(account, held&)   charges it to another account; throws where that refuses halves(unit) two of
+//     them, and the part of what is kept that each needs
+// Invariant: an empty handle has 0 bytes. Cost: 8 bytes. Threads: one at a time; any may pin. Source: as store.hpp.
+#pragma once
+
+#include <allot/account/account.hpp>
+#include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
+#include <allot/core/error.hpp>
+#include <allot/spill/entry.hpp>
+#include <allot/spill/home.hpp>
+#include <allot/spill/spillable.hpp>
+#include <allot/spill/store.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace allot::inline ALLOT_ABI {
+
+/// A part of what a home keeps of an object.
+template <class T> struct stored_part {
+    storing<T> how;
+    std::size_t from, bytes;
+};
+
+namespace detail {
+
+template <class T> class entry_of final : public store_entry {
+  public:
+    using held = typename storing<T>::held;
+
+    struct object final : stored_object {
+        template <class Make> explicit object(Make make) : stored_object(0), value(make()) {}
+        held value;
+    };
+
+    entry_of(store& of, const storing<T>& type) : store_entry(of, type.by), how(type) { bytes = how.bytes; }
+    ~entry_of() override = default;
+
+    // Throws: out_of_memory; the value is as it was then.
+    void hold(T& value) {
+        kept = kept_bytes(in.keeps(), bytes);
+        std::unique_ptr<object> made{kept ? new (std::nothrow) object([&] { return how.hold(value); }) : nullptr};
+        if (made == nullptr) raise_no_entry();
+        made->charged = how.charged(made->value);
+        store_entry::object = made.release();
+    }
+    home_status write(const stored_object& from, kept_bytes& to) noexcept override {
+        return how.write(value_of(from), to);
+    }
+    stored_object* restore(const kept_bytes& from, account& to, bool waits, home_status& why) const override {
+        object* const made = new (std::nothrow) object([&] { return how.make(from, to, waits, why); });
+        if (made == nullptr)
+            why = {.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::no_memory}};
+        if (made == nullptr || !why) {
+            delete made;
+            return nullptr;
+        }
+        made->charged = how.charged(made->value);
+        return made;
+    }
+    static held& value_of(stored_object& o) noexcept { return static_cast<object&>(o).value; }
+    static const held& value_of(const stored_object& o) noexcept { return static_cast<const object&>(o).value; }
+
+    storing<T> how;
+
+  private:
+    [[noreturn]] ALLOT_COLD static void raise_no_entry() {
+        allot::raise(out_of_memory{"allot: the host has no memory for an entry of a store", ""});
+    }
+};
+
+} // namespace detail
+
+/// An object that may leave its memory while it is not pinned. Move-only.
+/// Requires: its store outlives it; it outlives its pins.
+template <class T> class stored {
+    using entry = detail::entry_of<T>;
+    using held = typename storing<T>::held;
+    using pin_kind = detail::pin_kind;
+
+    template <class Held> class pin_of {
+      public:
+        pin_of(pin_of&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+        pin_of& operator=(pin_of&& other) noexcept {
+            const pin_of old{std::move(*this)};
+            of_ = std::exchange(other.of_, nullptr);
+            return *this;
+        }
+        ~pin_of() {
+            if (of_ != nullptr) of_->in.unpin(*of_);
+        }
+        explicit operator bool() const noexcept { return of_ != nullptr; }
+        Held& operator*() const noexcept { return entry::value_of(*of_->store_entry::object); }
+        Held* operator->() const noexcept { return &**this; }
+
+      private:
+        friend stored;
+        explicit pin_of(entry* of) noexcept : of_(of) {}
+        entry* of_; // null: nothing is pinned
+    };
+
+  public:
+    /// The object, to be read; it stays in memory until this ends. Requires: no view of it outlives this, and nothing
+    /// of it is changed.
+    using pinned = pin_of<const held>;
+    /// The object, to be read and changed. Requires: no other pin of it reads what is changed.
+    using pinned_to_change = pin_of<held>;
+
+    stored() noexcept = default;
+    stored(stored&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
+    stored& operator=(stored&& other) noexcept {
+        stored old{std::move(*this)};
+        entry_ = std::exchange(other.entry_, nullptr);
+        return *this;
+    }
+    /// Frees the object, wherever it is; behind a thread that reads or writes it now.
+    ~stored() {
+        if (entry_ != nullptr) entry_->in.end(*entry_);
+    }
+
+    /// Brings the object back, if it left. Throws: as a request for its memory; spill_error where it cannot be read. It
+    /// is where it was then. Of an empty handle: out_of_memory, with the status misused.
+    pinned pin() const { return pin_as<pinned>(pin_kind::reads); }
+    /// The same. What the home keeps of it is dropped, so it is written again when it leaves.
+    pinned_to_change pin_to_change() { return pin_as<pinned_to_change>(pin_kind::changes); }
+    /// The same as pin(), if that takes no wait and nobody else's memory; else it holds nothing, and `why` says why.
+    pinned try_pin(home_status* why = nullptr) const noexcept {
+        home_status s{.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::misused}};
+        const bool has = entry_ != nullptr && entry_->in.try_pin(*entry_, entry_->by, pin_kind::reads, s);
+        if (why != nullptr) *why = has ? home_status{} : s;
+        return pinned{has ? entry_ : nullptr};
+    }
+    /// The object, for one consumer, charged to the account; what its home keeps is dropped, and the handle is empty.
+    /// Throws: as pin(), of which it is one; as `misused` where others pin it. Nothing has changed then.
+    held take(account& to) && {
+        pinned_to_change mine = pin_as<pinned_to_change>(pin_kind::reads, &to);
+        if (!entry_->in.is_alone(*entry_)) raise_misused(misuse::living_pin);
+        entry_->how.move_to(to, *mine);
+        mine.of_ = nullptr;
+        entry* const ended = std::exchange(entry_, nullptr);
+        const auto ends = ended->in.take(*ended);
+        return std::move(entry::value_of(*ends));
+    }
+    /// The same, charged to the account that it was put with.
+    held take() && {
+        if (entry_ == nullptr) raise_misused(misuse::moved_from);
+        return std::move(*this).take(entry_->by);
+    }
+
+    /// Lets it leave now. Returns: false if it is pinned, moved by another thread, away, empty, or its home refuses or
+    /// fails: `why`.
+    bool spill(home_status* why = nullptr) const noexcept {
+        home_status s;
+        const bool left = entry_ != nullptr && entry_->in.leave(*entry_, s);
+        if (why != nullptr) *why = s;
+        return left;
+    }
+    /// The object as two, cut at a multiple of `unit` bytes, values or rows; none if it has less than two units, or is
+    /// pinned, which checked builds report. A unit of 0 is 1. It is written first, if its home does not keep it. The
+    /// parts are away, and share what is kept: that ends with the last of them and this.
+    /// Throws: out_of_memory, spill_error where it cannot be written; nothing has changed then.
+    std::vector<stored> halves(std::size_t unit = 1) const {
+        std::vector<stored> parts;
+        if (entry_ == nullptr) return parts;
+        const auto two = entry_->how.halves(unit == 0 ? 1 : unit);
+        if (!two) return parts;
+        const kept_bytes whole = entry_->in.share_of(*entry_);
+        if (!whole) {
+            report_misuse({.kind = misuse::pinned_halves, .heap = entry_->in.name()});
+            return parts;
+        }
+        parts.reserve(2);
+        for (const stored_part<T>& p : *two) parts.push_back(stored{entry_->in, p.how, whole.slice(p.from, p.bytes)});
+        return parts;
+    }
+
+    /// Bytes that it needs at its home.
+    std::size_t bytes() const noexcept { return entry_ != nullptr ? entry_->bytes : 0; }
+    bool is_away() const noexcept { return entry_ != nullptr && entry_->in.is_away(*entry_); }
+    spill::entry_state state() const noexcept {
+        return entry_ != nullptr ? entry_->in.state_of(*entry_) : spill::entry_state::here;
+    }
+    explicit operator bool() const noexcept { return entry_ != nullptr; }
+
+  private:
+    friend class store;
+
+    explicit stored(std::unique_ptr<entry> made) {
+        made->in.add(*made);
+        entry_ = made.release();
+    }
+    stored(store& in, T& value) : stored(std::make_unique<entry>(in, storing<T>(value, in.of()))) {
+        if (ALLOT_CHECKED != 0 && !entry_->by.node().is_below(in.of().node()))
+            report_misuse({.kind = misuse::not_of_store, .heap = entry_->by.name()});
+        entry_->hold(value);
+        in.begin(*entry_);
+    }
+    stored(store& in, const storing<T>& how, kept_bytes part) : stored(away(in, how, std::move(part))) {}
+    static std::unique_ptr<entry> away(store& in, const storing<T>& how, kept_bytes part) {
+        auto made = std::make_unique<entry>(in, how);
+        made->kept = std::move(part);
+        made->state = spill::entry_state::away;
+        return made;
+    }
+    template <class Pin> Pin pin_as(pin_kind how, account* to = nullptr) const {
+        if (ALLOT_UNLIKELY(entry_ == nullptr)) raise_misused(misuse::moved_from);
+        entry_->in.pin(*entry_, to != nullptr ? *to : entry_->by, how);
+        return Pin{entry_};
+    }
+    [[noreturn]] ALLOT_COLD static void raise_misused(misuse what) {
+        report_misuse({.kind = what});
+        char line[out_of_memory::line_bytes];
+        text_writer text{line};
+        text.put("allot: ").put(text_of(what));
+        allot::raise(out_of_memory{text.view(), "", {.outcome = charge_outcome::misused}});
+    }
+
+    entry* entry_ = nullptr;
+};
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,98 @@
+// How a store keeps a buffer: its bytes, which come back to memory of the source that its block is of.
+//
+// Requires: the view is its block's only one, of memory that the host may access; its account is charged. Checked
+// builds report what is not so. Threads: as stored.hpp says.
+#pragma once
+
+#include <allot/account/top_holders.hpp>
+#include <allot/buffer/buffer.hpp>
+#include <allot/buffer/buffer_memory.hpp>
+#include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
+#include <allot/core/error.hpp>
+#include <allot/reclaim/cost_cap.hpp>
+#include <allot/reclaim/reclaimer.hpp>
+#include <allot/spill/home.hpp>
+#include <allot/spill/stored.hpp>
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+// What cannot be stored.
+[[noreturn]] ALLOT_COLD inline void raise_not_storable(misuse what, const char* account_name) {
+    report_misuse({.kind = what, .heap = account_name});
+    char line[out_of_memory::line_bytes];
+    text_writer text{line};
+    text.put("allot: ").put(text_of(what));
+    allot::raise(out_of_memory{text.view(), "", {.outcome = charge_outcome::misused}});
+}
+
+} // namespace detail
+
+/// Throws: out_of_memory, as misused, for a foreign block, one with other views, and one that the host may not access.
+/// An empty buffer never leaves.
+template <> struct storing<buffer> {
+    using held = buffer;
+
+    storing(const buffer& b, account& of_store)
+        : by(b ? account_of(b) : of_store), memory(buffer_memory::of(b)), bytes(b.size()) {}
+
+    static buffer hold(buffer& b) noexcept { return std::move(b); }
+    static std::size_t charged(const buffer& b) noexcept { return b.block_bytes(); }
+    static home_status write(const buffer& from, kept_bytes& to) noexcept {
+        byte_source source{from.bytes()};
+        return to.write(source);
+    }
+    buffer make(const kept_bytes& from, account& to, bool waits, home_status& why) const {
+        buffer b = waits ? memory->allocate(to, bytes) : [&] {
+            const cost_cap calls_none{reclaimer::idle};
+            return memory->try_allocate(to, bytes, &why.why);
+        }();
+        if (!b) {
+            why.how = home_status::outcome::refused;
+            return b;
+        }
+        byte_sink sink{b.bytes()};
+        why = from.read(sink);
+        return b;
+    }
+    static void move_to(account& to, buffer& b) {
+        if (!b || b.holder() == &to) return;
+        transfer_result moved = std::move(b).try_transfer(to);
+        if (!moved.view) detail::raise_refused(to, moved.status);
+        b = std::move(moved.view);
+    }
+    std::optional<std::array<stored_part<buffer>, 2>> halves(std::size_t unit) const noexcept {
+        if (bytes / 2 < unit) return std::nullopt;
+        const std::size_t first = bytes / 2 / unit * unit;
+        return std::array<stored_part<buffer>, 2>{
+            {{part(first), 0, first}, {part(bytes - first), first, bytes - first}}};
+    }
+
+    account& by;
+    std::optional<buffer_memory> memory; // none: it is empty
+    std::size_t bytes;
+
+  private:
+    storing part(std::size_t n) const noexcept {
+        storing s{*this};
+        s.bytes = n;
+        return s;
+    }
+    static account& account_of(const buffer& b) {
+        account* const by = b.charged();
+        const char* const name = by->name();
+        if (!buffer_memory::of(b)) detail::raise_not_storable(misuse::not_storable, name);
+        if (b.is_shared()) detail::raise_not_storable(misuse::other_views, name);
+        if (!b.host_access()) detail::raise_not_storable(misuse::no_host_access, name);
+        return *by;
+    }
+};
+static_assert(spillable<stored<buffer>>);
+
+} // namespace allot::inline ALLOT_ABI
