@@ -42,7 +42,9 @@ class kept final : public allot::reclaimer {
     allot::buffer find(const std::string& name);
 
     bool reclaim(const allot::shortage& s) noexcept override;
-    std::size_t reclaimable(const allot::account&) const noexcept override { return bytes_; } // a number: a lock is held
+    std::size_t reclaimable(const allot::account&) const noexcept override {
+        return bytes_;
+    } // a number: a lock is held
     kept_use use() const;
 
   private:

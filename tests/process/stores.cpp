@@ -1,5 +1,5 @@
-// Objects that leave for files where a request is refused: nothing is allocated for that, each byte is written once, and
-// one call writes many of them.
+// Objects that leave for files where a request is refused: nothing is allocated for that, each byte is written once,
+// and one call writes many of them.
 #include <support/catch.hpp>
 
 #include <process/counted_new.hpp>

@@ -53,8 +53,7 @@ template <class T> class stored;
 template <class T> struct storing; // stored.hpp
 
 /// A type that a store can hold: the header is included that says how.
-template <class T>
-concept storable = requires { typename storing<T>::held; };
+template <class T> concept storable = requires { typename storing<T>::held; };
 
 /// What a store did, in entries and bytes.
 struct store_stats {

@@ -51,11 +51,12 @@ class extent_files {
     }
 
     /// Makes a file in each directory and the staging buffers. Returns: a failure if that fails for any of them.
-    home_status open(const std::string_view* directories, std::size_t n, unsigned staging_count) noexcept {
+    home_status open(std::span<const std::string_view> directories, unsigned staging_count) noexcept {
+        const std::size_t n = directories.size();
         if (n == 0 || n > file_space::most_directories) return failure("open", "", EINVAL);
         if (compression == spill_compression::lz4 && !has_lz4) return failure("compress (ALLOT_LZ4 is 0)", "", ENOTSUP);
         if (wants_uring_ && ALLOT_URING == 0) return failure("io_uring (ALLOT_URING is 0)", "", ENOTSUP);
-        if (!keep_names(directories, n)) return failure("open", "", ENOMEM);
+        if (!keep_names(directories)) return failure("open", "", ENOMEM);
         home_status s;
         space.open(names_.get(), n, wants_uring_,
                    [&](const char* directory, int error) { s = failure("open", directory, error); });
@@ -174,18 +175,18 @@ class extent_files {
     static std::size_t extent_of(const spill_file_options& o) noexcept {
         return align_up(std::clamp(o.extent_bytes, unit, most_extent), unit);
     }
-    bool keep_names(const std::string_view* directories, std::size_t n) noexcept {
+    bool keep_names(std::span<const std::string_view> directories) noexcept {
         std::size_t bytes = 0;
-        for (std::size_t i = 0; i != n; ++i) bytes += directories[i].size() + 1;
+        for (const std::string_view d : directories) bytes += d.size() + 1;
         text_.reset(new (std::nothrow) char[bytes]);
-        names_.reset(new (std::nothrow) const char*[n]);
+        names_.reset(new (std::nothrow) const char*[directories.size()]);
         if (text_ == nullptr || names_ == nullptr) return false;
         char* at = text_.get();
-        for (std::size_t i = 0; i != n; ++i) {
-            names_[i] = at;
-            if (!directories[i].empty()) std::memcpy(at, directories[i].data(), directories[i].size());
-            at[directories[i].size()] = '\0';
-            at += directories[i].size() + 1;
+        const char** name = names_.get();
+        for (const std::string_view d : directories) {
+            *name++ = at;
+            at = std::copy(d.begin(), d.end(), at);
+            *at++ = '\0';
         }
         return true;
     }
