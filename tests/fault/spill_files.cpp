@@ -9,10 +9,13 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <initializer_list>
 #include <new>
 #include <string_view>
 #include <vector>
+
+#include <unistd.h>
 
 using namespace allot::literals;
 using allot::account;
@@ -24,7 +27,7 @@ namespace fault = allot::sys::fault;
 
 namespace {
 
-constexpr allot::spill_file_options small{.extent_bytes = 64_KiB, .staging_buffers = 2};
+constexpr allot::spill_file_options small{.extent_bytes = 64_KiB, .staging_buffers = 2, .uring = ALLOT_URING != 0};
 
 struct scene {
     explicit scene(std::initializer_list<std::string_view> directories)
@@ -131,10 +134,10 @@ std::uint64_t fail_each(std::initializer_list<std::string_view> directories, int
 TEST_CASE("spill files outlive each call to the system that fails", "[spill][fault]") {
     unsigned failed = 0;
     CHECK(fail_each({"/tmp"}, EIO, failed) > 30);
-    CHECK(failed > 20);
+    CHECK(failed > (ALLOT_URING != 0 ? 5u : 20u)); // staged writes of io_uring are made once more by a call
     failed = 0;
     CHECK(fail_each({"/tmp"}, ENOSPC, failed) > 30);
-    CHECK(failed > 20);
+    CHECK(failed > (ALLOT_URING != 0 ? 5u : 20u));
     failed = 0;
     CHECK(fail_each({"/tmp"}, EFBIG, failed) > 30); // the second file of the directory serves, but for reads
     CHECK(failed > 5);
@@ -166,7 +169,7 @@ TEST_CASE("where a directory fails the others serve", "[spill][fault]") {
             CHECK(read_back(other) == data);
             CHECK(s.files.valid());
         }
-        CHECK(s.files.stats().failures == 12);
+        CHECK(s.files.stats().failures == (ALLOT_URING != 0 ? 6u : 12u));
         CHECK(s.files.stats().last_failure.error == error);
         CHECK(s.disk.used() == 0);
     }
@@ -192,10 +195,13 @@ TEST_CASE("calls that move a part of the bytes for ever fail in the end", "[spil
 }
 
 TEST_CASE("a file system without files that have no name serves, too", "[spill][fault]") {
+    char directory[] = "/tmp/allot_test_XXXXXX";
+    REQUIRE(::mkdtemp(directory) != nullptr);
     account disk{name{"disk"}};
     fault::fail_nth(1);
-    spill_files files{disk, "/tmp", std::nothrow};
+    spill_files files{disk, directory, std::nothrow};
     CHECK(fault::has_failed());
+    CHECK(::rmdir(directory) == 0); // nothing is in it
     fault::fail_nth(0);
     REQUIRE(files.status());
     const auto data = some_bytes(10'000);

@@ -33,6 +33,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <new>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -42,14 +43,17 @@ inline namespace ALLOT_STORE_ABI {
 class spill_files final : public home {
   public:
     /// Takes in any order: spill_file_options, std::nothrow.
-    /// Requires: the account outlives it, and every extent_file.
+    /// Requires: the account, and that of staging buffers, outlive it and every extent_file.
     /// Throws: spill_error if a directory has no file, by the system or the host's memory, or staging memory is refused.
     /// With std::nothrow it keeps nothing instead: see status().
     template <class... Values>
     spill_files(account& by, std::string_view directory, const Values&... values)
-        : spill_files(by, {directory}, values...) {}
+        : spill_files(by, std::span<const std::string_view>{&directory, 1}, values...) {}
     template <class... Values>
     spill_files(account& by, std::initializer_list<std::string_view> directories, const Values&... values)
+        : spill_files(by, std::span<const std::string_view>{directories.begin(), directories.size()}, values...) {}
+    template <class... Values>
+    spill_files(account& by, std::span<const std::string_view> directories, const Values&... values)
         : spill_files(value_or<spill_file_options>({}, values...), by, directories) {
         static_assert((one_of<Values, spill_file_options, std::nothrow_t> && ...),
                       "allot: spill files take only spill_file_options and std::nothrow; remove any other argument");
@@ -65,7 +69,9 @@ class spill_files final : public home {
     const char* name() const noexcept { return name_; }
     spill_file_stats stats() const noexcept {
         spill_file_stats s;
-        if (of_ != nullptr) of_->counters.fill(s), of_->space.fill(s);
+        if (of_ == nullptr) return s;
+        of_->counters.fill(s), of_->space.fill(s);
+        s.uses_uring = of_->uses_uring();
         return s;
     }
     /// The extents that have bytes of it, in order. Requires: it is written here.
@@ -91,10 +97,10 @@ class spill_files final : public home {
     };
     template <class V, class... Known> static constexpr bool one_of = (detail::is_a<V, Known> || ...);
 
-    spill_files(const spill_file_options& o, account& by, std::initializer_list<std::string_view> directories) noexcept
+    spill_files(const spill_file_options& o, account& by, std::span<const std::string_view> directories) noexcept
         : home(by, true), name_(o.name), of_(new(std::nothrow) detail::extent_files(by, o)) {
         status_ = of_ == nullptr ? detail::extent_files::failure("open", "", ENOMEM)
-                                 : of_->open(directories.begin(), directories.size(), o.staging_buffers);
+                                 : of_->open(directories, o.staging_buffers);
     }
 
     record* reserve(std::size_t bytes) noexcept override {
