@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -43,15 +44,16 @@ class store_entry {
     store_entry& operator=(const store_entry&) = delete;
     virtual ~store_entry() = default;
 
-    // Both are called without the lock, by the thread that moves the entry, or with a share of what is kept.
+    // All are called without the lock, by the thread that moves the entry, or with a share of what is kept.
     virtual home_status write(const stored_object& from, kept_bytes& to) noexcept = 0;
+    // The bytes that are written, if they are in one piece; else none.
+    virtual std::span<const std::byte> in_one_piece(const stored_object&) const noexcept { return {}; }
     // Makes the object in memory of `to`. Null: `why`. `waits`: the request may wait, and throws where it is refused;
     // else it takes what is free.
     virtual stored_object* restore(const kept_bytes& from, account& to, bool waits, home_status& why) const = 0;
 
     bool is_moved() const noexcept {
-        return state == spill::entry_state::writing || state == spill::entry_state::changing ||
-               state == spill::entry_state::reading;
+        return state == spill::entry_state::writing || state == spill::entry_state::reading;
     }
 
     store& in;
