@@ -13,7 +13,7 @@
 // twice.
 // Invariant: an entry's bytes are in memory or at its home, or both; entry_state.hpp has the steps. No lock is held
 // while bytes move, or memory is requested or freed. A thread waits for another only while that moves an entry, and
-// waits for no memory. Cost: an entry 200 bytes, and its room at the home; a pin of what is in memory takes a lock; a
+// waits for no memory. Cost: a buffer 216 bytes, and its room at the home; a pin of what is in memory takes a lock; a
 // shortage O(groups), one for each task and account. Threads: any.
 // Source: Spark-RAPIDS' SpillFramework, 2024; Mars' spill of chunks, 2018, which writes one that has not changed again.
 #pragma once
