@@ -269,7 +269,7 @@ class store final : public reclaimer {
             gone = begin_leave(e);
         }
         if (gone == nullptr) return write(e, 0, why);
-        delete gone;
+        end_clean(gone);
         return true;
     }
     // A share of what is kept at home, where it is written first if it must be. None: it is pinned, or of no bytes.
@@ -424,6 +424,7 @@ class store final : public reclaimer {
     }
     void publish(entry& e, object& made, kept_bytes& old) noexcept {
         e.object = &made;
+        made.note_kept();
         ++stats_.read, stats_.bytes_read += e.bytes, stats_.in_memory += made.charged;
         if (!home_.keeps_copies()) old = std::move(e.kept);
         step(e, home_.keeps_copies() ? event::made : event::moved);
@@ -451,6 +452,11 @@ class store final : public reclaimer {
         e.mover = sys::thread_token();
         return nullptr;
     }
+    // Of one that leaves without a write.
+    void end_clean(object* o) const noexcept {
+        if (!o->is_as_kept()) report_misuse({.kind = misuse::changed_while_read, .heap = name()});
+        delete o;
+    }
     object* let_go(entry& e) noexcept {
         ++stats_.left, stats_.bytes_left += e.object->charged, stats_.in_memory -= e.object->charged;
         return std::exchange(e.object, nullptr);
@@ -474,6 +480,7 @@ class store final : public reclaimer {
     bool end_write(entry& e, bool begun, std::uint32_t call, const home_status& why) noexcept {
         object* gone = nullptr;
         bool is_orphan = false;
+        if (begun && why) e.object->note_kept();
         std::unique_ptr<detail::entry_group> emptied;
         {
             const guard hold(lock_);
@@ -505,7 +512,7 @@ class store final : public reclaimer {
             ended(charged, bytes, end_write(e, begun, call, why), why);
         };
         while (entry* const e = list) {
-            const std::span<const std::byte> bytes = e->in_one_piece(*e->object);
+            const std::span<const std::byte> bytes = e->object->in_one_piece();
             const bool is_small = !bytes.empty() && bytes.size() <= most_small;
             if (n != 0 && (!is_small || n == kept_bytes::most_together || sum + bytes.size() > most_in_one_call)) break;
             list = e->next;
@@ -562,7 +569,7 @@ class store final : public reclaimer {
             while (object* const gone = leave) {
                 leave = gone->next;
                 const std::size_t bytes = gone->charged;
-                delete gone;
+                end_clean(gone);
                 freed += bytes;
                 ends(bytes, true);
             }

@@ -56,6 +56,10 @@ template <class T> class entry_of final : public store_entry {
 
     struct object final : stored_object {
         template <class Make> explicit object(Make make) : stored_object(0), value(make()) {}
+        std::span<const std::byte> in_one_piece() const noexcept override {
+            if constexpr (requires { storing<T>::in_one_piece(value); }) return storing<T>::in_one_piece(value);
+            else return {};
+        }
         held value;
     };
 
@@ -72,10 +76,6 @@ template <class T> class entry_of final : public store_entry {
     }
     home_status write(const stored_object& from, kept_bytes& to) noexcept override {
         return how.write(value_of(from), to);
-    }
-    std::span<const std::byte> in_one_piece(const stored_object& from) const noexcept override {
-        if constexpr (requires { how.in_one_piece(value_of(from)); }) return how.in_one_piece(value_of(from));
-        else return {};
     }
     stored_object* restore(const kept_bytes& from, account& to, bool waits, home_status& why) const override {
         object* const made = new (std::nothrow) object([&] { return how.make(from, to, waits, why); });
