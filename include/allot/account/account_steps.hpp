@@ -113,7 +113,9 @@ class account_steps {
             } else if (waits_for_call(asked)) {
                 return climbed::served;
             } else if (costly_.reset(); !begins_again(costly_pass_, false) || critical_) {
-                if (std::exchange(critical_, true)) break; // else one pass more, the last
+                if (!std::exchange(critical_, true)) continue; // one pass more, the last
+                if (waits_for_call_beside(asked)) return climbed::served;
+                break;
             }
         }
         end_sweep();
@@ -214,6 +216,16 @@ class account_steps {
         if (it == nullptr || user_call::is_inside_any() || ++calls_waited_for_ > most_in_vain) return false;
         costly_.reset();
         return at_->tree().reclaimers.wait_for_call(*it, at_->shape(), waits_.end_of(asked), cancelled_by(asked.wait));
+    }
+    // A request that does not wait for memory waits for a call in which bytes are coming, as the last step: it is not
+    // refused beside a write that is under way. False: there is none.
+    bool waits_for_call_beside(const memory_request& asked) noexcept {
+        if (may_wait_for_it(asked) || user_call::is_inside_any() || coming_below() == 0 ||
+            ++calls_waited_for_ > most_in_vain)
+            return false;
+        leave_sweep();
+        return at_->tree().reclaimers.wait_for_call_beside(at_->shape(), waits_.end_of(asked),
+                                                           cancelled_by(asked.wait));
     }
     void begin(pass& p) const noexcept {
         p.used_before = used(*at_);

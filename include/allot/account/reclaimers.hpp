@@ -146,6 +146,12 @@ class reclaimers {
         sweeps_.remove(mine);
         wake(mine.at, nullptr);
     }
+    // Sleeps until a call has ended in which others went on, if one runs. False: none runs, or the wait is over before.
+    bool wait_for_call_beside(sys::mutex& mutex, std::uint64_t end, cancellation* ended_by) noexcept {
+        bool waited = false;
+        const bool ended = wait({}, mutex, end, ended_by, [&] { return waited = runs_beside(); });
+        return waited && ended;
+    }
     // Of more than idle memory: one call at a time. Under the mutex; false: another sweep calls it now.
     static bool begin_call(const reclaimer& r) noexcept { return !std::exchange(r.is_called_, true); }
     void end_call(const reclaimer& r, sys::mutex& mutex) noexcept {
@@ -185,6 +191,11 @@ class reclaimers {
     bool runs_at(const tree_node& at) const noexcept {
         const sweep* s = sweeps_.first();
         while (s != nullptr && s->at != &at) s = sweeps_.after(*s);
+        return s != nullptr;
+    }
+    bool runs_beside() const noexcept {
+        const sweep* s = sweeps_.first();
+        while (s != nullptr && s->at != nullptr) s = sweeps_.after(*s);
         return s != nullptr;
     }
     void wake(const tree_node* at, const reclaimer* called) noexcept {

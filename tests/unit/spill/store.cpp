@@ -351,3 +351,26 @@ TEST_CASE("a write stops no other request: what is on its way is waited for, or 
     CHECK(tried == true);
     CHECK((f.home.writes - before == 2 && holds(a, 1) && holds(b, 2)));
 }
+
+TEST_CASE("a request that does not wait for memory is not refused beside a write that is under way", "[spill]") {
+    fixture f;
+    handle a = f.put(48_KiB, 1);
+    std::jthread tries;
+    std::atomic<bool> begun{false};
+    std::optional<bool> tried;
+    f.home.in_write = [&] {
+        f.home.in_write = nullptr;
+        tries = std::jthread([&] {
+            begun = true;
+            tried = f.engine.try_charge(40_KiB).charged(); // nothing else could leave
+        });
+        support::until([&] { return begun.load(); });
+        std::this_thread::sleep_for(std::chrono::milliseconds(20)); // it waits by now
+        return true;
+    };
+    CHECK(f.engine.try_charge(20_KiB));
+    tries.join();
+    CHECK(tried == true);
+    f.engine.refund(60_KiB);
+    CHECK(holds(a, 1));
+}
