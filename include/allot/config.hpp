@@ -7,6 +7,7 @@
 //   ALLOT_VALGRIND  client requests for valgrind                              (default 0)
 //   ALLOT_XXHASH    spill files have checksums of xxhash.h, else CRC-32C      (default 1 where that header is found)
 //   ALLOT_LZ4       spill files can be compressed; the program links liblz4   (default 0)
+//   ALLOT_URING     spill files can use io_uring; the program links liburing  (default 0)
 // The inline namespace ALLOT_ABI changes with the version and with each switch that changes a layout, so that
 // translation units that disagree fail to link.
 #pragma once
@@ -32,6 +33,9 @@
 #endif
 #ifndef ALLOT_LZ4
 #define ALLOT_LZ4 0
+#endif
+#ifndef ALLOT_URING
+#define ALLOT_URING 0
 #endif
 
 // --- compiler and platform ---------------------------------------------------------------------------------
@@ -94,6 +98,14 @@
 #else
 #define ALLOT_SSE42 0
 #endif
+// Code for processors that have SSE 4.2, where the program is compiled for others, too.
+#if ALLOT_X86_64 && !ALLOT_CUDA
+#define ALLOT_FOR_SSE42 __attribute__((target("sse4.2")))
+#define ALLOT_HAS_SSE42() (ALLOT_SSE42 != 0 || __builtin_cpu_supports("sse4.2"))
+#else
+#define ALLOT_FOR_SSE42
+#define ALLOT_HAS_SSE42() (ALLOT_SSE42 != 0)
+#endif
 #if defined(__aarch64__)
 #define ALLOT_AARCH64 1
 #else
@@ -155,9 +167,9 @@
 #endif
 #define ALLOT_ABI ALLOT_PASTE(ALLOT_VERSION_MAJOR, ALLOT_VERSION_MINOR, ALLOT_ABI_CHECKED, ALLOT_ABI_FAULTS)
 // Of spill/store, whose switches change no other room.
-#define ALLOT_STORE_ABI_(a, b) files_xxhash##a##_lz4##b
-#define ALLOT_STORE_ABI_OF(a, b) ALLOT_STORE_ABI_(a, b)
-#define ALLOT_STORE_ABI ALLOT_STORE_ABI_OF(ALLOT_XXHASH, ALLOT_LZ4)
+#define ALLOT_STORE_ABI_(a, b, c) files_xxhash##a##_lz4##b##_uring##c
+#define ALLOT_STORE_ABI_OF(a, b, c) ALLOT_STORE_ABI_(a, b, c)
+#define ALLOT_STORE_ABI ALLOT_STORE_ABI_OF(ALLOT_XXHASH, ALLOT_LZ4, ALLOT_URING)
 #define ALLOT_TEXT_(x) #x
 #define ALLOT_TEXT(x) ALLOT_TEXT_(x)
 

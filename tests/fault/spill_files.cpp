@@ -9,10 +9,13 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <initializer_list>
 #include <new>
 #include <string_view>
 #include <vector>
+
+#include <unistd.h>
 
 using namespace allot::literals;
 using allot::account;
@@ -24,7 +27,7 @@ namespace fault = allot::sys::fault;
 
 namespace {
 
-constexpr allot::spill_file_options small{.extent_bytes = 64_KiB, .staging_buffers = 2};
+constexpr allot::spill_file_options small{.extent_bytes = 64_KiB, .staging_buffers = 2, .uring = ALLOT_URING != 0};
 
 struct scene {
     explicit scene(std::initializer_list<std::string_view> directories)
@@ -48,6 +51,7 @@ struct scene {
             if (!all[i].is_written()) write(i, i % 4 == 0);
             read(i);
         }
+        write_small();
         kept_bytes more{files, 2_MiB}; // needs fresh space, and holes are punched for it
         const auto data = some_bytes(2_MiB, 9);
         if (keep(more, data)) CHECK((read_back(more) == data || fault::has_failed()));
@@ -90,6 +94,26 @@ struct scene {
         CHECK(files.valid());
         ++failures;
     }
+    // Several by one call: each is kept, or says why not.
+    void write_small() {
+        std::vector<kept_bytes> few;
+        std::vector<std::vector<std::byte>> data;
+        for (unsigned i = 0; i != 5; ++i) few.emplace_back(files, 5000), data.push_back(some_bytes(5000 - i, i));
+        const std::size_t used = disk.used();
+        std::size_t kept = 0;
+        kept_bytes::write_together(
+            files, 5, [&](std::size_t i) -> kept_bytes& { return few[i]; },
+            [&](std::size_t i) { return std::span<const std::byte>(data[i]); },
+            [&](std::size_t i, const home_status& s) {
+                CHECK(static_cast<bool>(s) == few[i].is_written());
+                CHECK((s || (fault::has_failed() && s.error == fault::file_error)));
+                kept += few[i].is_written();
+                failures += !s;
+            });
+        CHECK(disk.used() == used + kept * 8_KiB);
+        for (unsigned i = 0; i != 5; ++i)
+            if (few[i].is_written()) CHECK((read_back(few[i]) == data[i] || fault::has_failed()));
+    }
     void read(unsigned i) {
         if (!all[i].is_written()) return;
         std::vector<std::byte> to(bytes(i));
@@ -131,10 +155,10 @@ std::uint64_t fail_each(std::initializer_list<std::string_view> directories, int
 TEST_CASE("spill files outlive each call to the system that fails", "[spill][fault]") {
     unsigned failed = 0;
     CHECK(fail_each({"/tmp"}, EIO, failed) > 30);
-    CHECK(failed > 20);
+    CHECK(failed > (ALLOT_URING != 0 ? 5u : 20u)); // staged writes of io_uring are made once more by a call
     failed = 0;
     CHECK(fail_each({"/tmp"}, ENOSPC, failed) > 30);
-    CHECK(failed > 20);
+    CHECK(failed > (ALLOT_URING != 0 ? 5u : 20u));
     failed = 0;
     CHECK(fail_each({"/tmp"}, EFBIG, failed) > 30); // the second file of the directory serves, but for reads
     CHECK(failed > 5);
@@ -166,7 +190,7 @@ TEST_CASE("where a directory fails the others serve", "[spill][fault]") {
             CHECK(read_back(other) == data);
             CHECK(s.files.valid());
         }
-        CHECK(s.files.stats().failures == 12);
+        CHECK(s.files.stats().failures == (ALLOT_URING != 0 ? 6u : 12u));
         CHECK(s.files.stats().last_failure.error == error);
         CHECK(s.disk.used() == 0);
     }
@@ -192,10 +216,13 @@ TEST_CASE("calls that move a part of the bytes for ever fail in the end", "[spil
 }
 
 TEST_CASE("a file system without files that have no name serves, too", "[spill][fault]") {
+    char directory[] = "/tmp/allot_test_XXXXXX";
+    REQUIRE(::mkdtemp(directory) != nullptr);
     account disk{name{"disk"}};
     fault::fail_nth(1);
-    spill_files files{disk, "/tmp", std::nothrow};
+    spill_files files{disk, directory, std::nothrow};
     CHECK(fault::has_failed());
+    CHECK(::rmdir(directory) == 0); // nothing is in it
     fault::fail_nth(0);
     REQUIRE(files.status());
     const auto data = some_bytes(10'000);

@@ -28,7 +28,7 @@ struct promise {
 
 struct node {
     int parent = -1, closed_by = -1;
-    std::size_t own = 0, reserved = 0, first_reserved = 0, limit = 0, grace = 0, peak = 0;
+    std::size_t own = 0, reserved = 0, first_reserved = 0, limit = 0, peak = 0;
     bool steps = false, parent_once = false, closing = false;
     std::unique_ptr<account> real;
     allot::account_reservation floor; // of first_reserved bytes
@@ -82,14 +82,12 @@ class trace {
             const bool counted = from != -1 && !at(to).closing && (at(from).closed_by == by || is_above(by, from));
             if (!counted) return charge_outcome::closed;
         }
-        bool lenient = false;
         for (int n = to; n != -1; n = at(n).parent) {
             const std::size_t now = used(n), then = used(n, to, more, from, less);
             if (then <= now) continue;
-            if (then > at(n).limit + at(n).grace) return charge_outcome::over_limit;
-            lenient = lenient || then > at(n).limit;
+            if (then > at(n).limit) return charge_outcome::over_limit;
         }
-        return lenient ? charge_outcome::in_grace : charge_outcome::fits;
+        return charge_outcome::fits;
     }
     void peaks() {
         for (int n = 0; n != static_cast<int>(nodes_.size()); ++n)
@@ -100,22 +98,20 @@ class trace {
         node made;
         made.parent = parent;
         made.limit = below(3) == 0 ? 100000 : 200 + below(2000);
-        made.grace = below(4) == 0 ? below(300) : 0;
+        const allot::watermark ahead{below(4) == 0 ? below(1000) : SIZE_MAX}; // it changes no answer
         made.steps = !exact_ && parent != -1 && below(2) == 0;
         if (parent == -1) {
             made.limit = 3000;
-            made.real =
-                std::make_unique<account>(allot::name{"root"}, allot::limit{made.limit}, allot::grace{made.grace});
+            made.real = std::make_unique<account>(allot::name{"root"}, allot::limit{made.limit}, ahead);
             nodes_.push_back(std::move(made));
             return;
         }
         made.reserved = made.first_reserved = below(3) == 0 ? below(400) : 0;
         const allot::limit most{made.limit};
-        const allot::grace more{made.grace};
         if (made.steps)
-            made.real = std::make_unique<account>(*at(parent).real, allot::name{"leaf"}, most, more,
+            made.real = std::make_unique<account>(*at(parent).real, allot::name{"leaf"}, most, ahead,
                                                   allot::credit_step{64}, std::nothrow);
-        else made.real = std::make_unique<account>(*at(parent).real, allot::name{"inner"}, most, more, std::nothrow);
+        else made.real = std::make_unique<account>(*at(parent).real, allot::name{"inner"}, most, ahead, std::nothrow);
         const bool fits =
             at(parent).closed_by == -1 && made.reserved <= made.limit &&
             (made.reserved == 0 || outcome(parent, static_cast<std::ptrdiff_t>(made.reserved)) == charge_outcome::fits);

@@ -274,7 +274,8 @@ TEST_CASE("a limit bounds the resident memory of a pool of buffers, and of rows 
 TEST_CASE("a limit bounds resident memory while sixteen times as much passes through a store", "[process][resident]") {
     CHECK(growth([] {
               account engine{name{"engine"}, limit{32_MiB}}, disk{name{"disk"}};
-              allot::chunk_arena<allot::with<allot::use::drill, allot::fit::runs>> pool{engine, allot::chunk_bytes{1_MiB}};
+              allot::chunk_arena<allot::with<allot::use::drill, allot::fit::runs>> pool{engine,
+                                                                                        allot::chunk_bytes{1_MiB}};
               allot::buffer_memory memory{pool};
               allot::spill_files files{disk, "/tmp"};
               allot::store store{engine, files};

@@ -6,8 +6,11 @@
 #include <allot/spill/store/spill_files.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstring>
 #include <random>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -78,9 +81,58 @@ void storm(const allot::spill_file_options& options, std::size_t steps) {
     CHECK(disk.used() == 0);
 }
 
+// Its bytes come when another thread says so.
+class late_source final : public allot::byte_source {
+  public:
+    late_source(std::size_t n, std::atomic<int>& step) noexcept : byte_source(n), step_(step) {}
+    bool next(std::span<std::byte> to) noexcept override {
+        step_ = 1;
+        step_.notify_all();
+        step_.wait(1);
+        std::memset(to.data(), 7, to.size());
+        return true;
+    }
+
+  private:
+    std::atomic<int>& step_;
+};
+
 } // namespace
+
+TEST_CASE("a thread waits for a staging buffer until another thread puts it back", "[spill][threads]") {
+    account disk{name{"disk"}};
+    spill_files files{disk, "/tmp", allot::spill_file_options{.staging_buffers = 1}};
+    const auto data = some_bytes(1000);
+    kept_bytes a{files, data.size()}, b{files, data.size()};
+    std::atomic<int> step{0};
+    std::atomic<bool> is_done{false};
+    std::thread first{[&] {
+        late_source from(data.size(), step);
+        CHECK(a.write(from));
+    }};
+    step.wait(0); // it has the buffer
+    std::thread second{[&] {
+        source_in_pieces from(data);
+        CHECK(b.write(from));
+        is_done = true;
+    }};
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    CHECK_FALSE(is_done);
+    step = 2;
+    step.notify_all();
+    first.join();
+    second.join();
+    CHECK(read_back(a) == std::vector<std::byte>(data.size(), std::byte{7}));
+    CHECK(read_back(b) == data);
+}
 
 TEST_CASE("spill files under many threads", "[spill][threads]") {
     storm({.extent_bytes = 64_KiB, .staging_buffers = 2}, 60);
     storm({.extent_bytes = 16_KiB, .staging_buffers = 1}, 60);
+#if ALLOT_URING
+    storm({.extent_bytes = 64_KiB, .staging_buffers = 4, .uring = true}, 60);
+#endif
+#if ALLOT_LZ4
+    storm({.extent_bytes = 64_KiB, .staging_buffers = 2, .compress = allot::spill_compression::lz4}, 60);
+#endif
 }

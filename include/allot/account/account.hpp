@@ -1,6 +1,6 @@
 // An account: counts bytes under a limit, in a tree of accounts. It owns no memory.
 //
-//     root (limit) -- query (limit, grace) -- operator (limit) -- leaf (credit_step)     any depth, any limits
+//     root (limit) -- query (limit, watermark) -- operator (limit) -- leaf (credit_step)     any depth, any limits
 //
 // A leaf with a credit step is granted more than it uses; the unused part is its credit. An account counts its
 // `subtree_charge` at its parent: used and credit, at least its reservation. A request that the credit does not cover
@@ -57,7 +57,7 @@ namespace detail {
 
 class account {
   public:
-    /// Makes a root. Takes in any order: limit, grace, credit_step, leak_sink, an arbiter.
+    /// Makes a root. Takes in any order: limit, watermark, credit_step, leak_sink, an arbiter.
     /// Requires: the name outlives the account.
     /// Throws: out_of_memory if the credit step is larger than credit_step::max_bytes. With std::nothrow the account is
     /// closed instead: see refusal().
@@ -115,7 +115,7 @@ class account {
     /// 2^63 - 1 bytes.
     charge_status force_charge(std::size_t bytes) noexcept {
         if (ALLOT_LIKELY(node_.credit().take(bytes))) return {};
-        return detail::charge_slow(node_, bytes, mode::forced);
+        return detail::then_free_ahead(node_, detail::charge_slow(node_, bytes, mode::forced));
     }
     /// Refunds charged bytes. At most a credit step of them stays as credit. More than was charged is misuse.
     ALLOT_ALWAYS_INLINE void refund(std::size_t bytes) noexcept {
@@ -133,11 +133,11 @@ class account {
     /// more bytes than `from` has. Closed, with no effect: `to` is closed, or below a closed account that `from` is not
     /// below.
     static charge_status transfer(account& from, account& to, std::size_t bytes) noexcept {
-        return detail::move(from.node_, to.node_, bytes, mode::forced);
+        return detail::then_free_ahead(to.node_, detail::move(from.node_, to.node_, bytes, mode::forced));
     }
     /// As transfer(), but changes nothing if a level has no headroom.
     [[nodiscard]] static charge_status try_transfer(account& from, account& to, std::size_t bytes) noexcept {
-        return detail::move_or_climb(from.node_, to.node_, bytes);
+        return detail::then_free_ahead(to.node_, detail::move_or_climb(from.node_, to.node_, bytes));
     }
 
     /// Reserves bytes of the parent beyond what is used and reserved now: until the result ends, the account can charge
@@ -172,11 +172,8 @@ class account {
 
     /// Applies to later requests. A limit below used() refuses charges until enough is refunded.
     void set_limit(std::size_t bytes) noexcept { detail::set_limit(node_, bytes); }
-    void set_grace(std::size_t bytes) noexcept {
-        const locked scope(node_);
-        node_.totals().set_grace(bytes);
-        scope.tree.looks_at_all = true;
-    }
+    /// For later charges. SIZE_MAX: none.
+    void set_watermark(std::size_t bytes) noexcept { detail::set_watermark(node_, bytes); }
     std::size_t limit() const noexcept { return node_.totals().limit(); }
     /// What the limit bounds: own charges, and the subtree charges of the children; with bytes that are kept for a
     /// request that waits and is due (docs/reclaim.md). In bytes.
@@ -188,7 +185,7 @@ class account {
         const locked scope(node_, detail::leave_drained);
         return node_.peak();
     }
-    /// The largest charge that would fit now, without grace and the credit of other leaves.
+    /// The largest charge that would fit now, without the credit of other leaves.
     std::size_t headroom() const noexcept {
         const locked scope(node_, detail::leave_drained);
         return is_open() ? node_.headroom() : 0;

@@ -20,12 +20,12 @@ namespace detail {
 template <class V, class... Known> constexpr bool is_one_of(types<Known...>) noexcept {
     return (is_a<V, Known> || ...);
 }
-using account_values = types<allot::limit, allot::grace, credit_step, leak_sink, judged_by, std::nothrow_t>;
+using account_values = types<allot::limit, allot::watermark, credit_step, leak_sink, judged_by, std::nothrow_t>;
 template <class V> concept account_value = is_one_of<V>(account_values{});
 
 struct account_arguments {
     const char* name;
-    std::size_t limit, grace, step;
+    std::size_t limit, watermark, step;
     leak_sink leaks;
     judged_by judged;
 
@@ -35,7 +35,7 @@ struct account_arguments {
     template <class... Values>
     explicit account_arguments(allot::name who, const Values&... values) noexcept
         : name(who.text), limit(value_or<allot::limit>({SIZE_MAX}, values...).bytes),
-          grace(value_or<allot::grace>({0}, values...).bytes),
+          watermark(value_or<allot::watermark>({SIZE_MAX}, values...).bytes),
           step(given<credit_step, const Values&...> ? value_or<credit_step>({}, values...).bytes : 0),
           leaks(value_or<leak_sink>({&leaks_to_stderr}, values...)), judged(value_or<judged_by>({}, values...)) {}
 };
@@ -47,9 +47,10 @@ inline constexpr bool may_refuse_step =
 
 template <class... Values> constexpr void check_account_values() noexcept {
     []<class... Known>(types<Known...>) {
-        static_assert((account_value<Values> && ...),
-                      "allot: an account takes only limit, grace, credit_step, leak_sink, an arbiter and std::nothrow; "
-                      "remove any other argument");
+        static_assert(
+            (account_value<Values> && ...),
+            "allot: an account takes only limit, watermark, credit_step, leak_sink, an arbiter and std::nothrow; "
+            "remove any other argument");
         static_assert(((times_given<Known, Values...> <= 1) && ...),
                       "allot: an account was given two values of one type; pass each value once");
     }(account_values{});

@@ -8,6 +8,7 @@
 //         charge_request::retry          before a refusal: recalls credit, waits for held bytes
 //     climb                              a refused request is made again, step by step (ladder.hpp)
 //         tree_node::grant               changes every level up to the root
+//     free_ahead                         past a watermark (free_ahead.hpp)
 //   charge_for                           waits while a limit refuses (account_waiting.hpp)
 //   refund
 //     leaf_credit::give                  one compare-and-swap, if the credit may grow
@@ -19,6 +20,7 @@
 #include <allot/account/account_node.hpp>
 #include <allot/account/account_steps.hpp>
 #include <allot/account/charge_request.hpp>
+#include <allot/account/free_ahead.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/sync/full_fence.hpp>
@@ -37,7 +39,7 @@ inline void log_event(account_node& a, const char* what, std::size_t bytes) noex
     account_log* const to = a.log();
     if (ALLOT_UNLIKELY(to != nullptr)) to->record(what, bytes, used(a));
 }
-// Counts a charge beyond a limit, and closes the credit of the leaves below that limit.
+// Counts a forced charge beyond a limit, and closes the credit of the leaves below that limit.
 inline void charged_beyond(account_node& a, const tree_node::limit_check& found) noexcept {
     found.at->totals().count_beyond();
     a.tree().was_exceeded.store(true, std::memory_order_relaxed);
@@ -48,7 +50,7 @@ ALLOT_COLD inline charge_status status_behind(const waiter& due, std::size_t byt
     return account_node::of(*due.in).refused(charge_outcome::held_back, bytes);
 }
 // One attempt; it takes the lock. Each check and its grant share one hold; retry() may release it between two rounds. A
-// charge beyond a limit, forced or in grace, is made, and its status says so.
+// forced charge beyond a limit is made, and its status says so.
 inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mode how,
                                    const charge_wait& most = never_waits) noexcept {
     const locked_tree scope(a);
@@ -113,6 +115,7 @@ ALLOT_ALWAYS_INLINE charge_status charge_or_climb(account_node& a, std::size_t b
     charge_status s = charge_locked(a, bytes, how, most);
     if (ALLOT_UNLIKELY(!s.charged()) && how == charge_mode::checked) s = charge_refused(a, bytes, s, most);
     log_event(a, s.charged() ? "charge" : "refused charge", bytes);
+    if (how == charge_mode::checked) free_ahead(a); // a forced one may be in a release, a held one before its memory
     return s;
 }
 // With listeners or injectors.
@@ -232,6 +235,11 @@ inline void set_limit(account_node& a, std::size_t bytes) noexcept {
     if (a.totals().total() <= bytes) return;
     scope.tree.was_exceeded.store(true, std::memory_order_relaxed);
     scope.tree.recall_credit(a);
+}
+inline void set_watermark(account_node& a, std::size_t bytes) noexcept {
+    const locked_tree scope(a);
+    a.totals().set_watermark(bytes);
+    if (bytes != SIZE_MAX) scope.tree.add_watermark();
 }
 // Has the root's arbiter ask the injector before charges. Requires: the account is a root that has one.
 inline void add(account_node& root, injector& i) noexcept {

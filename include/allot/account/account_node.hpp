@@ -31,7 +31,7 @@ struct granted_call; // queued_reservation.hpp
 struct alignas(64) account_node final : tree_node {
     account_node(account& a, account_node* above, const account_arguments& requested) noexcept
         : tree_node(requested.name, above != nullptr ? above->tree() : own_tree, above, requested.limit,
-                    requested.grace, requested.has_valid_step() ? requested.step : 0),
+                    requested.watermark, requested.has_valid_step() ? requested.step : 0),
           leaks(requested.leaks), face(a) {}
 
     static account_node& of(tree_node& n) noexcept { return static_cast<account_node&>(n); }

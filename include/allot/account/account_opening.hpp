@@ -22,12 +22,14 @@ inline void open(account_node& a, account_node* parent, const account_arguments&
     if (requested.judged.by != nullptr) requested.judged.by->roots.add(a.own_tree.as_tenant);
     if (!requested.has_valid_step())
         return refuse_to_open(a, a.status(charge_outcome::misused, requested.step, 0, credit_step::max_bytes));
-    if (parent == nullptr) return;
+    const bool asks_ahead = requested.watermark != SIZE_MAX;
+    if (parent == nullptr) return asks_ahead ? a.own_tree.add_watermark() : void();
     {
         const lock_guard whole(parent->shape());
         const locked_tree scope(*parent, leave_drained);
         if (!parent->is_open()) return refuse_to_open(a, parent->life.closed_by()->refused(charge_outcome::closed, 0));
         a.attach();
+        if (asks_ahead) scope.tree.add_watermark();
     }
     notify_child_change(a, *parent, true);
 }

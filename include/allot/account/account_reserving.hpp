@@ -98,7 +98,6 @@ struct reserving {
             const reservation_need need = need_of(a, made.kind_, bytes);
             if (!need.fits) return a.status(charge_outcome::over_limit, bytes, need.before, a.totals().limit());
             tree_node::limit_check found = tree_node::check_levels(a.parent(), need.more);
-            found.without_grace();
             if (request != nullptr && request->retry(found)) continue;
             if (!found.charged()) return account_node::status_of(found, bytes);
             if (ALLOT_UNLIKELY(tree.has_waiters()) && a.above() != nullptr)
@@ -124,7 +123,7 @@ struct reserving {
             charge_request request{scope.tree, charge_mode::checked};
             return (asked.why = made.status_ = attempt(made, {.wait = &most}, &request, nullptr)).charged();
         };
-        if (again()) return;
+        if (again()) return free_ahead(a);
         if (wait.most.ms != 0) asked.wait = &most;
         charge_again(a, asked, again);
         made.status_ = asked.why;

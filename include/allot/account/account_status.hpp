@@ -15,8 +15,9 @@ namespace detail {
 inline constexpr std::size_t max_charged = PTRDIFF_MAX; // bytes that an account can count
 }
 
-/// Bytes that an account may use beyond its limit; the status of such a charge is in_grace.
-struct grace {
+/// A use in bytes. A charge that makes an account use more has reclaimers free the excess ahead of need
+/// (free_ahead.hpp). SIZE_MAX: none. One at or above the limit never does.
+struct watermark {
     std::size_t bytes;
 };
 
@@ -36,17 +37,17 @@ struct account_stats {
     std::size_t subtree_charge = 0; // what it counts at its parent: max(used + credit, reservation)
     std::size_t peak = 0;           // the largest `used` of requests that succeeded
     std::size_t limit = 0;
-    std::size_t grace = 0;
-    std::size_t reservation = 0; // floors, and bytes to come beyond what was used (account_reservation.hpp)
-    std::size_t committed = 0;   // of its own items, as they report: promised by the system
-    std::size_t resident = 0;    // of its own items, as they report: in memory now
-    unsigned depth = 0;          // 0: the root
+    std::size_t watermark = SIZE_MAX; // none
+    std::size_t reservation = 0;      // floors, and bytes to come beyond what was used (account_reservation.hpp)
+    std::size_t committed = 0;        // of its own items, as they report: promised by the system
+    std::size_t resident = 0;         // of its own items, as they report: in memory now
+    unsigned depth = 0;               // 0: the root
     std::uint32_t children = 0;
     std::uint32_t buffers = 0; // open in this account
     std::uint32_t waiting = 0; // requests of it and below that sleep until memory is free
     std::uint32_t passed = 0;  // granted before the first of those that wait at this level
     std::uint64_t refused = 0; // requests refused at this account's limit
-    std::uint64_t beyond = 0;  // charges beyond this account's limit, in grace or forced
+    std::uint64_t beyond = 0;  // charges beyond this account's limit, by force
 };
 
 } // namespace allot::inline ALLOT_ABI

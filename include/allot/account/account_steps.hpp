@@ -14,6 +14,7 @@
 
 #include <allot/account/account_node.hpp>
 #include <allot/account/account_waiting.hpp>
+#include <allot/account/free_ahead.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
@@ -43,13 +44,22 @@ class account_steps {
 
     // `own`: the idle memory of the object that asks, which has returned it already; null: none.
     account_steps(const account_node& by, std::uint32_t most_cost, const reclaimer* own = nullptr) noexcept
-        : by_(by), own_(own), most_cost_(min(most_cost, cost_cap::now())) {}
+        : by_(by), own_(own), most_cost_(min(most_cost, cost_cap::now())) {
+        ++of_this_thread.ladders;
+    }
     account_steps(const account_steps&) = delete;
     account_steps& operator=(const account_steps&) = delete;
-    ~account_steps() { end_sweep(); }
+    ~account_steps() {
+        end_sweep();
+        idle_.reset();
+        --of_this_thread.ladders;
+        if (!within_a_charge_) free_ahead(by_);
+    }
 
     // It charges this account alone, and counts where it is refused.
     void counts_refusals() noexcept { counts_ = true; }
+    // It holds bytes that are not confirmed.
+    void is_within_a_charge() noexcept { within_a_charge_ = true; }
     // Its attempts take the steps below the wait by themselves.
     void waits_only() noexcept { takes_steps_below_ = takes_them_after_a_wait_ = false; }
 
@@ -269,6 +279,7 @@ class account_steps {
     bool critical_ = false;
     bool takes_steps_below_ = true; // those below the wait, now; after each wait:
     bool takes_them_after_a_wait_ = true;
+    bool within_a_charge_ = false;
     bool counts_ = false; // refusals, at the account that refused last
     bool sweeps_ = false; // at `at_`
     reclaimers::sweep sweep_;
@@ -302,6 +313,7 @@ bool request_from_idle(const account_node& by, const charge_status& why, const r
     asked.why = why;
     no_own_steps none;
     account_steps level{by, reclaimer::idle, own};
+    level.is_within_a_charge();
     return climb(asked, none, level, [&] { return attempt(asked); });
 }
 // Has objects return idle memory where a limit is exceeded, at the account or above, until it holds again.

@@ -10,6 +10,7 @@
 #include <allot/account/account_charge.hpp>
 #include <allot/account/account_node.hpp>
 #include <allot/account/account_steps.hpp>
+#include <allot/account/free_ahead.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/core/error.hpp>
 
@@ -45,9 +46,7 @@ inline charge_status move_locked(account_node& from, account_node& to, std::size
                           down = from.subtree_charge_change(top, bytes, false);
         const tree_node* end = &top;
         tree_node::limit_check found = tree_node::check_levels(&to, bytes, end);
-        if (found.charged() && up > down)
-            if (const auto above = tree_node::check_levels(&top, up - down); !above.charged() || found.fitted())
-                found = above, end = nullptr;
+        if (found.fitted() && up > down) found = tree_node::check_levels(&top, up - down), end = nullptr;
         if (request.retry(found, end)) continue;
         if (!found.charged()) return account_node::status_of(found, bytes);
         if (ALLOT_UNLIKELY(scope.tree.has_waiters()) && lends && how != charge_mode::forced)
@@ -56,6 +55,7 @@ inline charge_status move_locked(account_node& from, account_node& to, std::size
         const tree_node::change less = from.move_own(-by, top), more = to.move_own(by, top);
         tree_node::climb(&top, {less.all + more.all, less.confirmed + more.confirmed});
         scope.look_from(from);
+        if (scope.tree.has_watermarks()) note_watermarks(to);
         if (!found.fitted()) charged_beyond(to, found);
         if (lends) grant_credit(to, bytes);
         end_if_drained(from);
@@ -109,7 +109,8 @@ ALLOT_NOINLINE inline charge_status lend(account_node& from, account_node& to, s
     const auto once = [&] { return move(from, to, bytes, charge_mode::checked, true, most); };
     charge_status s = injected(to, bytes, charge_mode::checked);
     if (s.charged()) s = once();
-    return ALLOT_LIKELY(s.charged()) ? s : charge_refused(to, bytes, s, most, once);
+    if (ALLOT_UNLIKELY(!s.charged())) return charge_refused(to, bytes, s, most, once);
+    return then_free_ahead(to, s);
 }
 // Whether the levels that only `to` is below have room, and no due request goes first. Changes nothing.
 inline charge_status may_lend(account_node& from, account_node& to, std::size_t bytes,

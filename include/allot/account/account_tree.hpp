@@ -86,8 +86,8 @@ class free_news {
 struct account_tree {
     tree_lock lock;
     detail::observers observers;
-    std::atomic<std::uint32_t> injectors{0}; // that the judge asks before charges; no leaf has credit meanwhile
-    std::atomic<bool> was_exceeded{false};   // a limit was, once: by a forced charge, in grace, or since it was lowered
+    std::atomic<std::uint32_t> injectors{0};     // that the judge asks before charges; no leaf has credit meanwhile
+    std::atomic<bool> was_exceeded{false};       // a limit was, once: by a forced charge, or since it was lowered
     std::atomic<std::size_t> uncharged_books{0}; // bytes (ledger/account_books.hpp)
     std::uint32_t waiting = 0;                   // requests that wait until held bytes are confirmed or cancelled
     std::uint32_t sleeping = 0;                  // threads that sleep for such an end, or for one of `waiting`
@@ -97,7 +97,8 @@ struct account_tree {
     account_peak* peak_copy = nullptr;
     sys::mutex shape{lock_rank::tree_shape};
     ALLOT_NO_UNIQUE_ADDRESS detail::reclaimers reclaimers; // the mutex guards their list
-    // A copy of the peak is kept, accounts have drained, threads sleep, requests wait, bytes to come are reserved, or:
+    // A copy of the peak is kept, accounts have drained, threads sleep, requests wait, bytes to come are reserved,
+    // there is a watermark, or:
     bool acts_at_unlock = false;
     bool looks_at_all = false; // for requests that fit: at every level, at the next unlock
     bool may_grant = false;    // a queued reservation, at this unlock
@@ -110,13 +111,21 @@ struct account_tree {
 
     explicit account_tree(account_node& top) noexcept : as_tenant(top) {}
     account_node& root() const noexcept { return as_tenant.root; }
+    // Whether an account has, or had, a watermark, for one test behind a charge.
+    bool has_watermarks() const noexcept { return has_watermarks_.load(std::memory_order_relaxed); }
+    // Requires the lock.
+    void add_watermark() noexcept {
+        has_watermarks_.store(true, std::memory_order_relaxed);
+        acts_at_unlock = true;
+    }
     bool has_injectors() const noexcept { return injectors.load(std::memory_order_relaxed) != 0; }
 
     // Accounts have been closed, or a limit is lower: requests that wait look whether that ends their wait. Requires
     // the lock.
     void announce_end() noexcept {
         looks_at_all = true;
-        note_missed([](const waiter& w) { return w.charges_others; }); // it looks whether it was one of its own
+        // One that tries may have looked before; and one of those that it charges, too, may be closed.
+        note_missed([](const waiter& w) { return w.trying || w.charges_others; });
         wake_watches();
     }
     // They look whether what they wait for is there. Requires the lock.
@@ -218,6 +227,7 @@ struct account_tree {
 
   private:
     std::atomic<std::uint32_t> waiters_{0};
+    std::atomic<bool> has_watermarks_{false};
 };
 
 } // namespace detail

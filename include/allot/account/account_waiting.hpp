@@ -10,6 +10,7 @@
 #include <allot/account/account_node.hpp>
 #include <allot/account/account_numbers.hpp>
 #include <allot/account/command.hpp>
+#include <allot/account/free_ahead.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/account/ladder.hpp>
 #include <allot/account/level_waits.hpp>
@@ -55,6 +56,7 @@ inline oom::command failure_of(const waiter& w) noexcept {
 ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::size_t refunds, bool looks, waiter* slept,
                                       granted_call* granted) noexcept {
     account_tree& tree = at.tree();
+    if (tree.has_watermarks()) note_watermarks(at);
     if (tree.peak_copy != nullptr) copy_peak(tree.root(), *tree.peak_copy);
     account_node* const drained = ends ? std::exchange(tree.drained, nullptr) : nullptr;
     const bool at_all = std::exchange(tree.looks_at_all, false);
@@ -81,7 +83,7 @@ ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::si
     tree.wake_sleepers();
     const bool reports = tree.frees.go_to_judge();
     tree.acts_at_unlock = tree.reservations != 0 || tree.peak_copy != nullptr || tree.drained != nullptr ||
-                          tree.has_waiters() || reports || tree.sleeping != 0;
+                          tree.has_waiters() || reports || tree.sleeping != 0 || tree.has_watermarks();
     const judged_by judged = tree.judged;
     const std::size_t free_at_root = refunds != 0 && reports ? tree.root().headroom() : 0;
     tree.lock.unlock();

@@ -45,7 +45,7 @@ class charge_request {
         if (ALLOT_UNLIKELY(found.at->first_with_credit() != nullptr)) {
             const level_totals& level = found.at->totals();
             if (!level.can_ever_fit(found.more)) return false;
-            const std::size_t missing = found.more == 0 ? SIZE_MAX : level.missing(found.more); // in grace: all
+            const std::size_t missing = level.missing(found.more);
             const account_tree::recalled r = tree_.recall_some(*found.at, missing);
             if (r.more && r.bytes < missing && pauses_ != max_pauses) ++pauses_, tree_.lock.unlock_and_relock();
             if (r.more || r.bytes != 0) return true;
@@ -58,9 +58,7 @@ class charge_request {
         if (recall(found)) return true;
         if (mode_ == charge_mode::forced) {
             // The levels above the refusing one were not checked.
-            if (found.outcome == charge_outcome::over_limit && !found.overflows &&
-                !found.at->overflows_above(found.more, end))
-                found.outcome = charge_outcome::forced;
+            if (!found.overflows && !found.at->overflows_above(found.more, end)) found.outcome = charge_outcome::forced;
             if (!found.charged()) found.limit = max_charged; // what refuses it, whatever limits are exceeded
         } else if (found.only_held_bytes_prevent() && wait()) {
             return true;

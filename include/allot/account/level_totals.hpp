@@ -5,7 +5,7 @@
 //     held            part of total that is not confirmed yet         confirmed = total - held
 //
 // Invariant: held <= total; reserved >= floor; peak = the highest noted confirmed() less credit.
-// Cost: 80 bytes. Threads: the holder of the tree's lock, unless a function says otherwise.
+// Cost: 88 bytes. Threads: the holder of the tree's lock, unless a function says otherwise.
 #pragma once
 
 #include <allot/account/account_status.hpp>
@@ -25,11 +25,22 @@ class level_totals {
         std::ptrdiff_t all, confirmed;
     };
 
-    level_totals(std::size_t limit, std::size_t grace) noexcept : limit_(limit), grace_(grace) {}
+    level_totals(std::size_t limit, std::size_t watermark) noexcept : limit_(limit), watermark_(watermark) {}
 
     std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); } // any thread
     void set_limit(std::size_t bytes) noexcept { limit_.store(bytes, std::memory_order_relaxed); }
-    void set_grace(std::size_t bytes) noexcept { grace_ = bytes; }
+    std::size_t watermark() const noexcept { return watermark_; }
+    void set_watermark(std::size_t bytes) noexcept {
+        watermark_ = bytes;
+        ask_from_ = 0;
+    }
+    // Whether reclaimers are to free memory ahead of need at this use.
+    bool asks_ahead(std::size_t used) const noexcept {
+        if (used <= watermark_) ask_from_ = 0;
+        return used > watermark_ && used >= ask_from_;
+    }
+    // They had nothing at this use: not before it has grown by a sixteenth.
+    void ask_ahead_later(std::size_t used) const noexcept { ask_from_ = used + used / 16; }
 
     std::size_t total() const noexcept { return total_; }
     std::size_t held() const noexcept { return held_; }
@@ -58,18 +69,10 @@ class level_totals {
 
     // ---- check
 
-    struct check_result {
-        charge_outcome outcome;
-        bool overflows; // the sum exceeds max_charged: refused even by force
-    };
-    // Checks whether the total may grow by `more`.
-    check_result check(std::size_t more) const noexcept {
-        if (total_ > max_charged || more > max_charged - total_) return {charge_outcome::over_limit, true};
-        const std::size_t limit = this->limit();
-        if (ALLOT_LIKELY(total_ + more <= limit)) return {charge_outcome::fits, false};
-        const bool lenient = total_ + more - limit <= grace_;
-        return {lenient ? charge_outcome::in_grace : charge_outcome::over_limit, false};
-    }
+    // Whether the total may grow by `more`.
+    bool fits(std::size_t more) const noexcept { return !overflows(more) && total_ + more <= limit(); }
+    // Whether the sum would exceed max_charged: that is refused even by force.
+    bool overflows(std::size_t more) const noexcept { return total_ > max_charged || more > max_charged - total_; }
     // By how much the total must shrink, so that it fits once it grows by `more`. Requires can_ever_fit(more).
     std::size_t missing(std::size_t more) const noexcept {
         const std::size_t most = limit() < max_charged ? limit() : max_charged;
@@ -77,13 +80,11 @@ class level_totals {
     }
     // The most that the total may grow by.
     std::size_t room() const noexcept {
-        const std::size_t limit = this->limit(), most = grace_ < SIZE_MAX - limit ? limit + grace_ : SIZE_MAX;
-        return total_ < most ? most - total_ : 0;
+        const std::size_t limit = this->limit();
+        return total_ < limit ? limit - total_ : 0;
     }
     // Whether the bytes alone would be granted.
-    bool can_ever_fit(std::size_t bytes) const noexcept {
-        return bytes <= max_charged && (bytes <= limit() || bytes - limit() <= grace_);
-    }
+    bool can_ever_fit(std::size_t bytes) const noexcept { return bytes <= max_charged && bytes <= limit(); }
     // True: the total could grow by `more` without the held bytes.
     bool only_held_bytes_prevent(std::size_t more) const noexcept {
         return held_ != 0 && confirmed() + more <= limit();
@@ -125,7 +126,7 @@ class level_totals {
         account_stats f;
         f.subtree_charge = subtree_charge();
         f.limit = limit();
-        f.grace = grace_;
+        f.watermark = watermark_;
         f.reservation = reserved_;
         f.refused = refused_;
         f.beyond = beyond_;
@@ -147,7 +148,8 @@ class level_totals {
     std::size_t floor_ = 0;   // reserved, used or not
     mutable std::size_t peak_ = 0;
     std::atomic<std::size_t> limit_;
-    std::size_t grace_;
+    std::size_t watermark_;            // SIZE_MAX: none
+    mutable std::size_t ask_from_ = 0; // a use
     mutable std::uint64_t refused_ = 0;
     std::uint64_t beyond_ = 0;
 };

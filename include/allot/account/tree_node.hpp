@@ -4,7 +4,7 @@
 //     grant()          from the account up to the root: adds the bytes
 //
 // Both run under one hold of the tree's lock. So no other request, and no peak, ever sees a request that failed.
-// Invariant: total = granted + the subtree charges of the children. Complexity: O(depth) per climb. Cost: 216 bytes.
+// Invariant: total = granted + the subtree charges of the children. Complexity: O(depth) per climb. Cost: 224 bytes.
 // Threads: the holder of the tree's lock, unless a function says otherwise; a change of shape also requires the mutex.
 #pragma once
 
@@ -44,15 +44,11 @@ class tree_node {
         bool only_held_bytes_prevent() const noexcept {
             return !overflows && at->totals_.only_held_bytes_prevent(more);
         }
-        // For reservations, which grace does not cover.
-        void without_grace() noexcept {
-            if (outcome == charge_outcome::in_grace) outcome = charge_outcome::over_limit;
-        }
     };
 
-    tree_node(const char* name, account_tree& tree, tree_node* parent, std::size_t limit, std::size_t grace,
+    tree_node(const char* name, account_tree& tree, tree_node* parent, std::size_t limit, std::size_t watermark,
               std::size_t step) noexcept
-        : credit_(step), totals_(limit, grace), tree_(&tree), parent_(parent), name_(name),
+        : credit_(step), totals_(limit, watermark), tree_(&tree), parent_(parent), name_(name),
           detached_(parent != nullptr) {}
     tree_node(const tree_node&) = delete;
     tree_node& operator=(const tree_node&) = delete;
@@ -259,17 +255,13 @@ inline account_stats tree_node::stats() const noexcept {
 
 inline tree_node::limit_check tree_node::check_levels(tree_node* from, std::size_t more,
                                                       const tree_node* end) noexcept {
-    limit_check found;
     for (tree_node* n = from; n != end && more != 0; n = n->parent_) {
-        const level_totals::check_result here = n->totals_.check(more);
-        if (ALLOT_UNLIKELY(here.outcome != charge_outcome::fits)) {
-            if (!is_charged(here.outcome))
-                return {here.outcome, here.overflows, n, n->used(), n->totals_.limit(), more};
-            if (found.fitted()) found = {here.outcome, false, n, n->used(), n->totals_.limit(), 0};
-        }
+        const level_totals& here = n->totals_;
+        if (ALLOT_UNLIKELY(!here.fits(more)))
+            return {charge_outcome::over_limit, here.overflows(more), n, n->used(), here.limit(), more};
         more = n->totals_.subtree_charge_with(more) - n->totals_.subtree_charge();
     }
-    return found;
+    return {};
 }
 inline std::size_t tree_node::subtree_charge_change(const tree_node& end, std::size_t bytes, bool more) const noexcept {
     for (const tree_node* n = this; n != &end; n = n->parent_) {

@@ -40,10 +40,9 @@ inline std::size_t passed_on(const tree_node& n, std::size_t bytes) noexcept {
     return n.totals().subtree_charge_with(bytes) - n.totals().subtree_charge();
 }
 // The level that refuses a request beside what others try for; null: it would fit.
-inline const tree_node* refuser_beside(const tree_node* from, std::size_t bytes, const waits_of_tree& waits,
-                                       charge_outcome worst = charge_outcome::forced) noexcept {
+inline const tree_node* refuser_beside(const tree_node* from, std::size_t bytes, const waits_of_tree& waits) noexcept {
     for (const tree_node* n = from; n != nullptr && bytes != 0; n = n->parent()) {
-        if (n->totals().check(sum_or_max(bytes, promised_at(*n, waits))).outcome > worst) return n;
+        if (!n->totals().fits(sum_or_max(bytes, promised_at(*n, waits)))) return n;
         bytes = passed_on(*n, bytes);
     }
     return nullptr;
@@ -112,9 +111,7 @@ inline bool should_try(waiter& w, const waits_of_tree& waits) noexcept {
         if (!need.fits) refuser = &by;
         from = by.parent(), bytes = need.more;
     }
-    if (refuser == nullptr)
-        refuser = refuser_beside(from, bytes, waits,
-                                 w.reserving != reserves::nothing ? charge_outcome::fits : charge_outcome::forced);
+    if (refuser == nullptr) refuser = refuser_beside(from, bytes, waits);
     if (refuser == nullptr && w.also.bytes != 0) refuser = refuser_beside(w.also.account, w.needs(), waits);
     if (refuser != nullptr) {
         w.at = refuser;

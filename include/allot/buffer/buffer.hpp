@@ -89,7 +89,7 @@ class buffer {
     /// charge the charge stays, and the status is misused.
     transfer_result transfer(account& to) const& noexcept;
     transfer_result transfer(account& to) && noexcept;
-    /// As transfer(), but changes nothing if a limit and its grace would be exceeded.
+    /// As transfer(), but changes nothing if a limit would be exceeded.
     /// Returns: an empty view then, and the status names the account whose limit refuses; this view is unchanged.
     [[nodiscard]] transfer_result try_transfer(account& to) const& noexcept;
     [[nodiscard]] transfer_result try_transfer(account& to) && noexcept;

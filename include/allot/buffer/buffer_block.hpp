@@ -178,9 +178,10 @@ inline charge_status begin_move(buffer_block& b, account& from, account& to, mov
     b.lock.unlock();
     const std::size_t bytes = b.memory.bytes;
     const bool forced = how == move_mode::forced;
-    charge_status s = forced ? account::transfer(from, to, bytes) : account::try_transfer(from, to, bytes);
+    charge_status s = forced ? move(from.node(), to.node(), bytes, charge_mode::forced)
+                             : move_or_climb(from.node(), to.node(), bytes);
     if (ALLOT_UNLIKELY(!s.charged()) && may_charge_anew && from.has_ended())
-        s = forced ? to.force_charge(bytes) : to.try_charge(bytes);
+        s = forced ? charge_slow(to.node(), bytes, charge_mode::forced) : to.try_charge(bytes);
     if (s.charged()) b.note("transfer", to);
     return s;
 }

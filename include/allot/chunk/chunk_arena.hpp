@@ -55,7 +55,7 @@ template <class Set> class chunk_arena {
 
     /// Takes, in any order: name, chunk_bytes (else a 32nd of the limit or the arena, 4 MiB at most), page_bytes,
     /// reserve_bytes, leak_sink; limit, unless the set names ledger::none; the account to charge under ledger::tree,
-    /// and grace of the chunk arena's own account below it; the arena under page::of<Arena>; the bytes to use under
+    /// and watermark of the chunk arena's own account below it; the arena under page::of<Arena>; the bytes to use under
     /// page::borrowed; a device_id, and the api unless it is an empty type, under page::on_device.
     /// Requires: name, account, arena and api outlive the chunk arena.
     /// Throws: out_of_memory if no address space can be reserved, or the account refuses the books (without exceptions:

@@ -17,7 +17,6 @@ class account;
 
 enum class charge_outcome : std::uint8_t {
     fits,             // charged, within every limit
-    in_grace,         // charged, beyond a limit by at most its grace
     forced,           // charged, beyond a limit, by a call that forces
     over_limit,       // not charged: beyond the limit of what refused it
     injected,         // not charged: refused on purpose, for a test (oom/injection.hpp)
@@ -43,7 +42,6 @@ constexpr bool is_verdict(charge_outcome outcome) noexcept {
 
 constexpr std::string_view text_of(charge_outcome outcome) noexcept {
     constexpr std::string_view texts[] = {"fits",
-                                          "in grace",
                                           "forced over the limit",
                                           "over the limit",
                                           "refused on purpose",
@@ -63,7 +61,7 @@ constexpr std::string_view text_of(charge_outcome outcome) noexcept {
 /// What refused a request.
 enum class refuser : std::uint8_t {
     none,    // nothing did, or it has no numbers: a misuse, the host's heap, which has no memory for a record
-    account, // an account, at its limit or its grace
+    account, // an account, at its limit
     limit,   // the limit of a row manager, chunk arena or device allocator itself
     arena,   // an arena: its limit, its address space, or the system behind it
     device,  // the device behind a device allocator

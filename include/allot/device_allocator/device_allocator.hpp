@@ -82,7 +82,7 @@ template <class Set> class device_allocator {
     /// Constructs from values in any order; each has a default, except an api that is no empty type:
     /// - device_id: the device (0);
     /// - limit: of the bytes held of the device, where the set charges (none);
-    /// - account: the parent of the allocator's own account, which takes grace too (ledger::tree);
+    /// - account: the parent of the allocator's own account, which takes a watermark too (ledger::tree);
     /// - name: for reports; leak_sink: where leaks and failures of returns are reported (standard error);
     /// - reserve_bytes: of address space (twice the device's memory);
     /// - the api's value.

@@ -37,7 +37,8 @@ template <class Ledger, class Api> class growth_transaction {
         if (!locked_) return;
         if constexpr (calls_listeners) unlock();
         settle();
-        if constexpr (!calls_listeners) unlock();
+        if constexpr (calls_listeners) ledger_.free_ahead();
+        else unlock();
     }
     explicit operator bool() const noexcept { return locked_; }
 

@@ -127,7 +127,7 @@ template <class Set> class segment_growth {
             const std::size_t held = held_.runs.bytes(), most = limit(), need = segments.piece_for(bytes, align);
             if (need >= refused) return {};
             const bool over = need > most || held > most - need;
-            // An account refuses by itself: it has listeners and a grace.
+            // An account refuses by itself: it has listeners.
             if (over && !policies::in_tree)
                 return diagnostics_.refuse(asked, charge_outcome::over_limit, refuser::limit, need, held, most), run{};
             std::size_t want = align_up(held / 4, step);

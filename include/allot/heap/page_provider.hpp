@@ -82,9 +82,9 @@ class page_provider {
     void note_free_slots() noexcept {
         if (ALLOT_UNLIKELY(heaps_.is_waited_for())) notify_unused();
     }
-    // Call once the pages of a take() are in use, with no heap lock held; lets the peak recorder run.
+    // Call once the pages of a take() are in use, with no lock held: see charged_pages.
     void settled() noexcept {
-        if (ALLOT_UNLIKELY(watched_)) note_settled();
+        if (ALLOT_UNLIKELY(watched_ || notifies_)) note_settled();
     }
     // Adds an event to the trace, if the set keeps one. `name` must live as long as the row manager.
     void record(watch_event kind, std::size_t bytes, const char* name = "") noexcept {
@@ -92,8 +92,7 @@ class page_provider {
     }
 
   protected:
-    // `watched`: the set records peaks or a trace; otherwise settled() and record() do nothing. `notifies`: requests of
-    // its account may wait for memory.
+    // `watched`: the set records peaks or a trace; otherwise record() does nothing. `notifies`: it has an account.
     page_provider(page_arena& arena, const detail::books_of_object& books, bool watched, bool notifies) noexcept
         : arena_(arena), books_(books), watched_(watched), notifies_(notifies) {}
     ~page_provider() = default;

@@ -58,10 +58,10 @@ account account_for(std::size_t most, const char* text, [[maybe_unused]] Values&
         "charged whole pages; remove it, or give it to an account that buffers are charged to");
     check_arbiter_of_account<Values...>();
     const name who{*text != 0 ? text : "pages"};
-    const grace more = value_or<grace>({0}, values...);
+    const watermark ahead = value_or<watermark>({SIZE_MAX}, values...);
     if constexpr (given<account, Values&...>)
-        return account{pick<account>(values...), who, limit{most}, more, std::nothrow};
-    else return account{who, limit{most}, more, value_or<judged_by>({}, values...)};
+        return account{pick<account>(values...), who, limit{most}, ahead, std::nothrow};
+    else return account{who, limit{most}, ahead, value_or<judged_by>({}, values...)};
 }
 
 } // namespace detail
@@ -69,7 +69,7 @@ account account_for(std::size_t most, const char* text, [[maybe_unused]] Values&
 class tree_ledger {
   public:
     // credit_step has its own error, in account_for().
-    using values = types<allot::limit, allot::account, allot::grace, allot::credit_step, allot::judged_by>;
+    using values = types<allot::limit, allot::account, allot::watermark, allot::credit_step, allot::judged_by>;
     static constexpr bool calls_listeners = true;
 
     // An account among the values is the parent.
@@ -121,6 +121,8 @@ class tree_ledger {
     detail::account_steps steps(std::uint32_t most_cost) const noexcept {
         return detail::account_steps{account_.node(), most_cost, &idle_};
     }
+    // Behind a charge that is confirmed, with no lock held.
+    void free_ahead() const noexcept { detail::free_ahead(account_.node()); }
     // Pages or slots of the object have become unused: requests that wait may ask for them.
     void notify_unused() const noexcept { account_.notify_unused(); }
     // For the object's constructor: the books of the object itself. False: refused.
@@ -171,6 +173,7 @@ class tree_ledger {
     // The object's idle memory, as a reclaimer.
     struct idle_pages final : reclaimer {
         explicit idle_pages(const allot::account& a) noexcept : reclaimer(a.name(), reclaimer::idle), at(a) {}
+        bool helps(const shortage&) const noexcept override { return true; } // ahead of need, too
         bool reclaim(const shortage& s) noexcept override { return of->return_idle(s.missing(), s.waits) != 0; }
         void settle_waits() noexcept override {
             const detail::lock_guard alone(settling);

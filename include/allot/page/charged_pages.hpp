@@ -113,9 +113,10 @@ template <class Ledger> class charged_pages {
     void notify_unused() noexcept {
         if constexpr (notifies) full_fence(), ledger_.notify_unused(); // after the change
     }
-    // Call once taken pages are in use, with no heap lock held; lets the peak recorder run.
+    // Call once taken pages are in use, with no lock held: the peak recorder may run, and reclaimers be called.
     void settled() noexcept {
         if constexpr (requires { ledger_.settled(); }) ledger_.settled();
+        if constexpr (requires { ledger_.free_ahead(); }) ledger_.free_ahead();
     }
     // Adds an event to the trace; no code in a set without one. `name` must live as long as the ledger.
     void record([[maybe_unused]] watch_event kind, [[maybe_unused]] std::size_t bytes,

@@ -59,8 +59,9 @@ class reclaimer {
     reclaimer(const reclaimer&) = delete;
     reclaimer& operator=(const reclaimer&) = delete;
 
-    /// Whether a call may help. Called with a lock held: it compares numbers, and does nothing else.
-    virtual bool helps(const shortage&) const noexcept { return true; }
+    /// Whether a call may help; not ahead of need, unless a derived class says so: what it frees may be needed again.
+    /// Called with a lock held: it compares numbers, and does nothing else.
+    virtual bool helps(const shortage& s) const noexcept { return !s.ahead; }
     /// Frees at least what is missing, if it has as much; in a critical shortage all that it can.
     /// Returns: whether it freed something. Then the request is tried again.
     virtual bool reclaim(const shortage&) noexcept = 0;

@@ -17,6 +17,7 @@ struct shortage {
     std::size_t coming = 0;                  ///< bytes that other reclaimers have announced, if the request may wait
     const account* requester = nullptr;      ///< whose request it is
     std::uint32_t task = UINT32_MAX;         ///< oom::task::id() of its thread, at the arbiter of its root; else this
+    bool ahead = false;                      ///< of a watermark, which is `why.limit`: nothing was refused
     void (*leave)(void*) noexcept = nullptr; // of the sweep that calls
     void* sweep = nullptr;
 

@@ -25,7 +25,7 @@ inline void write_account(text_writer& out, const account_stats& f) noexcept {
     for (unsigned i = 0; i <= f.depth; ++i) out.put("  ");
     out.put(f.name).put(": ").bytes(f.used).put(" used");
     if (f.limit != SIZE_MAX) out.put(" of ").bytes(f.limit);
-    if (f.grace != 0) out.put(" (grace ").bytes(f.grace).put(")");
+    if (f.watermark != SIZE_MAX) out.put(" (watermark ").bytes(f.watermark).put(")");
     out.put(", peak ").bytes(f.peak);
     if (f.children != 0 && f.own != 0) out.put(", own ").bytes(f.own);
     if (f.reservation != 0) out.put(", reserved ").bytes(f.reservation);
@@ -45,7 +45,10 @@ inline void put_account(json_writer& json, const account_stats& f) noexcept {
         .put("credit", f.credit)
         .put("subtree_charge", f.subtree_charge)
         .put("peak", f.peak);
-    json.put("limit", f.limit).put("grace", f.grace).put("reservation", f.reservation).put("committed", f.committed);
+    json.put("limit", f.limit)
+        .put("watermark", f.watermark)
+        .put("reservation", f.reservation)
+        .put("committed", f.committed);
     json.put("resident", f.resident).put("buffers", f.buffers);
     json.put("refused", f.refused).put("waiting", f.waiting).put("passed", f.passed).put("beyond", f.beyond);
 }

@@ -44,7 +44,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     ///   name, leak_sink, damage_sink, page_bytes, reserve_bytes
     ///   limit                  unless the set says ledger::none
     ///   account                the parent of the manager's own one, under ledger::tree
-    ///   grace                  of the manager's own account, under ledger::tree
+    ///   watermark              of the manager's own account, under ledger::tree
     ///   Arena                  under page::of<Arena>, required; then no page_bytes, no reserve_bytes
     ///   std::span<std::byte>   the bytes to use, under page::borrowed, required; then no reserve_bytes
     ///   Api, device_id         under page::on_device<Api>; Api is required unless its type is empty

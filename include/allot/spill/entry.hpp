@@ -2,7 +2,8 @@
 //
 // A type that is stored has an entry of its own, which writes its objects and makes them again (stored.hpp).
 // Invariant: `object` is there while the state says so; the store's lock guards the members; the thread that moves an
-// entry has `kept` alone. Cost: 168 bytes. Threads: as the store says.
+// entry has `kept` alone. Cost: 128 bytes, and what its type
+// remembers; 24 per object, and the object. Threads: as the store says.
 #pragma once
 
 #include <allot/account/forward.hpp>
@@ -13,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -43,15 +45,16 @@ class store_entry {
     store_entry& operator=(const store_entry&) = delete;
     virtual ~store_entry() = default;
 
-    // Both are called without the lock, by the thread that moves the entry, or with a share of what is kept.
+    // All are called without the lock, by the thread that moves the entry, or with a share of what is kept.
     virtual home_status write(const stored_object& from, kept_bytes& to) noexcept = 0;
+    // The bytes that are written, if they are in one piece; else none.
+    virtual std::span<const std::byte> in_one_piece(const stored_object&) const noexcept { return {}; }
     // Makes the object in memory of `to`. Null: `why`. `waits`: the request may wait, and throws where it is refused;
     // else it takes what is free.
     virtual stored_object* restore(const kept_bytes& from, account& to, bool waits, home_status& why) const = 0;
 
     bool is_moved() const noexcept {
-        return state == spill::entry_state::writing || state == spill::entry_state::changing ||
-               state == spill::entry_state::reading;
+        return state == spill::entry_state::writing || state == spill::entry_state::reading;
     }
 
     store& in;

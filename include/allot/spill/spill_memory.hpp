@@ -5,8 +5,8 @@
 //     allot::store inputs{engine, far};
 //
 // A limit that is on both accounts gains nothing by it: the account must not be below one that the store's objects are
-// short of. Bytes that have come back are freed here. Cost: 56 bytes per object, a copy of its bytes each way, and what the
-// memory's blocks cost; a write allocates a block. Threads: as home.hpp says.
+// short of. Bytes that have come back are freed here. Cost: 56 bytes per object, a copy of its bytes each way, and what
+// the memory's blocks cost; a write allocates a block. Threads: as home.hpp says.
 #pragma once
 
 #include <allot/account/account.hpp>

@@ -16,6 +16,7 @@
 //     hold(T&) -> held          takes the object over
 //     charged(held)             bytes that become free when it leaves
 //     write(held, kept)         writes it
+//     in_one_piece(held)        optional: its bytes, where they are in one piece; small ones are written together
 //     make(kept, account, waits, why) -> held      makes it again; where that fails, `why` says so, and the result is
 //     not used move_to(account, held&)   charges it to another account; throws where that refuses halves(unit) two of
 //     them, and the part of what is kept that each needs
@@ -35,12 +36,11 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 namespace allot::inline ALLOT_ABI {
-
-template <class T> struct storing;
 
 /// A part of what a home keeps of an object.
 template <class T> struct stored_part {
@@ -72,6 +72,10 @@ template <class T> class entry_of final : public store_entry {
     }
     home_status write(const stored_object& from, kept_bytes& to) noexcept override {
         return how.write(value_of(from), to);
+    }
+    std::span<const std::byte> in_one_piece(const stored_object& from) const noexcept override {
+        if constexpr (requires { how.in_one_piece(value_of(from)); }) return how.in_one_piece(value_of(from));
+        else return {};
     }
     stored_object* restore(const kept_bytes& from, account& to, bool waits, home_status& why) const override {
         object* const made = new (std::nothrow) object([&] { return how.make(from, to, waits, why); });

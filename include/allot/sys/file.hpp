@@ -25,7 +25,17 @@ namespace sys {
 #if ALLOT_FAULTS
 namespace fault {
 inline std::atomic<int> file_error{EIO}; // of reads and writes that fail; 0: they move half of the bytes
+// Of a read or write that is made otherwise than by a `file`: its errno; 0: it need not fail; EAGAIN: make it by a
+// `file`.
+inline int error_of_file_call() noexcept {
+    if (!should_fail()) return 0;
+    return file_error != 0 ? file_error.load() : EAGAIN;
 }
+} // namespace fault
+#else
+namespace fault {
+constexpr int error_of_file_call() noexcept { return 0; }
+} // namespace fault
 #endif
 
 // Memory that one call reads or writes, one after the other.
@@ -58,6 +68,15 @@ class file {
         if (descriptor_ >= 0) return 0;
         if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL) return open_and_unlink(directory);
         return errno;
+    }
+    // Opens the same file once more, past the system's cache of pages (O_DIRECT): for offsets, bytes and addresses that
+    // are multiples of 4 KiB. Not every file system has that.
+    int open_direct(const file& of) noexcept {
+        if (fault::should_fail()) return EINVAL;
+        char path[40];
+        text_writer{path}.put("/proc/self/fd/").number(static_cast<std::uint64_t>(of.descriptor_));
+        descriptor_ = ::open(path, O_DIRECT | O_RDWR | O_CLOEXEC);
+        return descriptor_ >= 0 ? 0 : errno;
     }
     moved write(const file_part* parts, int n, std::uint64_t offset) const noexcept {
         return move(parts, n, offset, ::pwritev);

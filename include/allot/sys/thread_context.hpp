@@ -28,6 +28,8 @@ struct thread_context {
     const user_call* call = nullptr; // reclaim/user_call.hpp
     waiter* trying = nullptr;        // its request that waits, while it is made again: account/wait_queue.hpp
     bool undoes = false;             // it returns what a refused request has taken: the same file
+    bool is_past_watermark = false;  // a level that it charges uses more: account/free_ahead.hpp
+    std::uint16_t ladders = 0;       // that it climbs: account/account_steps.hpp
     oom::detail::thread_token* token = nullptr; // oom/task.hpp
     oom::retry_scope* scope = nullptr;          // oom/retry_scope.hpp
     std::uint32_t most_cost = UINT32_MAX;       // reclaim/cost_cap.hpp

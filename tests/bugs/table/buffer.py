@@ -14,7 +14,7 @@ BUGS = {
         law=2),
     "try_transfer_exceeds_limits": bug(
         "threads/buffers.cpp",
-        "forced ? account::transfer(from, to, bytes) : account::try_transfer(from, to, bytes)",
-        "account::transfer(from, to, bytes)",
+        "forced ? move(from.node(), to.node(), bytes, charge_mode::forced) : move_or_climb(from.node(), to.node(), bytes)",
+        "move(from.node(), to.node(), bytes, charge_mode::forced)",
         law=1),
 }

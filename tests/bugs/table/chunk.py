@@ -44,9 +44,4 @@ BUGS = {
         "if (to < from && now_has - bytes < max(now_has / 4, least_cut)) return from;",
         "if (to == from) return from;",
         law=1),
-    "chunk_fills_a_small_arena": bug(
-        "unit/chunk/chunk_arena.cpp",
-        "detail::min(limit_bytes(), arena().limit())",
-        "limit_bytes()",
-        law=2),
 }

@@ -14,14 +14,4 @@ BUGS = {
         "if constexpr (calls_listeners) lock();",
         "",
         law=5, smoke=True),
-    "busy_stream_is_waited_for_beside_one_that_is_done": bug(
-        "unit/device_allocator/ordering.cpp",
-        "if (const run r = steal_done(who, key, bytes, align)) return r;",
-        "",
-        law=4),
-    "stream_is_not_asked_whether_it_is_done": bug(
-        "unit/device_allocator/ordering.cpp",
-        "if (const auto idle = api_.query(e.handle); idle && *idle) return mark_done(s, e.freed);",
-        ";",
-        law=4),
 }

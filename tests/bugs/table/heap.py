@@ -83,16 +83,6 @@ BUGS = {
         "ALLOT_NO_UNIQUE_ADDRESS page_canary<Guard> guarded;",
         "alignas(64) page_canary<Guard> guarded;",
         law=6, smoke=True),
-    "counts_of_an_earlier_use_stay": bug(
-        "unit/row/stale_addresses.cpp",
-        "clear_counts(*p);",
-        "",
-        law=7),
-    "released_row_in_a_cache_looks_live": bug(
-        "death/moving.cpp",
-        "caches_.visit_cached([&](page&, std::byte* slot) { found = found || slot == row; });",
-        "",
-        law=7),
     "slots_in_caches_keep_pages_without_rows": bug(
         "unit/row/memory.cpp",
         "if (all < 8) return false;",

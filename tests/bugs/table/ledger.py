@@ -52,9 +52,4 @@ BUGS = {
         "if (a.life.is_drain_awaited()) a.tree().wake_watches(); if (!a.life.ends_by_itself()) return;",
         "if (!a.life.ends_by_itself()) return;",
         law=4),
-    "request_recalls_credit_that_it_does_not_need": bug(
-        "unit/account/credit_step.cpp",
-        "tree_.recall_some(*found.at, missing)",
-        "tree_.recall_some(*found.at)",
-        law=2),
 }

@@ -32,9 +32,4 @@ BUGS = {
         "count(mapping_of(arena), std::size_t{0} - 1);",
         "",
         law=10, smoke=True),
-    "walk_looks_at_parts_never_used": bug(
-        "unit/page/page_bitmap.cpp",
-        "used_[part].load(std::memory_order_relaxed) != 0)) return;",
-        "true)) return;",
-        law=1),
 }

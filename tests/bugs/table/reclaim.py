@@ -94,9 +94,14 @@ BUGS = {
         "if (runs_at(at)) return beginning::other_runs;",
         "",
         law=5),
-    "claims_in_vain_are_never_too_many": bug(
-        "cases/tasks_small_things.cpp",
-        "(&r == claims_ && claimed_ > most_in_vain)",
-        "false",
+    "watermark_asks_inside_a_call": bug(
+        "unit/account/watermark.cpp",
+        "|| user_call::is_inside_any()) return; unsigned done = 0;",
+        ") return; unsigned done = 0;",
+        law=5),
+    "hold_asks_before_it_is_confirmed": bug(
+        "unit/account/watermark.cpp",
+        "if (how == charge_mode::checked) free_ahead(a);",
+        "free_ahead(a);",
         law=4),
 }

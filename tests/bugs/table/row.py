@@ -47,19 +47,4 @@ BUGS = {
         "if (!at_[index].compare_exchange_strong(is, next, std::memory_order_acq_rel) || is == nothing) return nullptr;",
         wait(1, 3) + "at_[index].store(next, std::memory_order_release); if (is == nothing) return nullptr;",
         law=2),
-    "trace_without_samples_costs_each_row": bug(
-        "codegen/off_costs_nothing.py",
-        "if constexpr (policies::watch::every_nth_row != 0)",
-        "if constexpr (policies::watch::events != 0) asm volatile(\"nop\"); if constexpr (policies::watch::every_nth_row != 0)",
-        law=6),
-    "row_has_capacity_that_no_arena_has": bug(
-        "unit/row/resize.cpp",
-        "pages == 0 || pages > provider_.arena().page_count() ? 0",
-        "pages == 0 ? 0",
-        law=8),
-    "small_limit_has_classes_far_apart": bug(
-        "unit/row/payload.cpp",
-        "size = 80; size < usable / 20; size *= 2",
-        "size = 80; size < usable / 20; size *= 4",
-        law=2),
 }

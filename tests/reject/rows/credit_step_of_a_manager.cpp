@@ -11,7 +11,7 @@ int main() {
 #if WRONG
     allot::row_manager<orders> rows{query, allot::credit_step{1_MiB}};
 #else
-    allot::row_manager<orders> rows{query, allot::grace{64_KiB}};
+    allot::row_manager<orders> rows{query, allot::watermark{64_KiB}};
 #endif
     rows.release(rows.allocate(8));
     return query.used() != 0 ? 0 : 1;

@@ -13,7 +13,6 @@ using namespace allot::literals;
 using allot::account;
 using allot::charge_outcome;
 using allot::credit_step;
-using allot::grace;
 using allot::limit;
 using allot::name;
 
@@ -161,25 +160,6 @@ TEST_CASE("force goes beyond every limit, and says so", "[accounts]") {
     CHECK(root.stats().beyond == 1);
     leaf.refund(120);
     CHECK_FALSE(leaf.over_limit());
-}
-
-TEST_CASE("grace is used when nothing else helps, and each such charge says so", "[accounts]") {
-    account root{name{"root"}, limit{100}, grace{10}};
-    account leaf{root, name{"leaf"}, credit_step{8}};
-    account other{root, name{"other"}, credit_step{8}};
-    CHECK(other.try_charge(1));          // has 7 ahead
-    CHECK(leaf.try_charge(99).fitted()); // they are called in
-    allot::charge_status s = leaf.try_charge(9);
-    CHECK(s.outcome == charge_outcome::in_grace);
-    CHECK(s.at == &root);
-    CHECK(root.used() == 109);
-    CHECK(leaf.try_charge(1).outcome == charge_outcome::in_grace);
-    CHECK_FALSE(leaf.try_charge(1));
-    CHECK(root.stats().beyond == 2);
-    leaf.refund(109);
-    other.refund(1);
-    CHECK(root.used() == 0);
-    CHECK(root.peak() == 110);
 }
 
 TEST_CASE("sums do not overflow", "[accounts]") {

@@ -14,7 +14,6 @@ using namespace allot::literals;
 using allot::account;
 using allot::charge_outcome;
 using allot::credit_step;
-using allot::grace;
 using allot::limit;
 using allot::name;
 
@@ -173,19 +172,16 @@ TEST_CASE("steps: a request recalls no more credit than is missing, and none whe
     s.other.refund(63 * 200);
 }
 
-TEST_CASE("steps: a request is refused only where all credit would not serve, in grace and by force too",
-          "[accounts]") {
+TEST_CASE("steps: a request is refused only where all credit would not serve, by force too", "[accounts]") {
     for (const std::size_t bytes : {std::size_t{63}, std::size_t{63 * 65}, std::size_t{63 * 200}}) {
         leaves_with_credit s;
         CHECK(s.other.try_charge(bytes).outcome == charge_outcome::fits);
         s.other.refund(bytes);
-        s.root.set_grace(10);
-        CHECK_FALSE(s.other.reserve_for(63 * 200 + 5, 0_ms));                // grace does not cover it
-        CHECK(s.other.try_charge(63 * 200).outcome == charge_outcome::fits); // not in grace
-        CHECK(s.other.try_charge(10).outcome == charge_outcome::in_grace);
+        CHECK_FALSE(s.other.reserve_for(63 * 200 + 5, 0_ms));
+        CHECK(s.other.try_charge(63 * 200).outcome == charge_outcome::fits);
         CHECK_FALSE(s.other.try_charge(1));
         CHECK(s.other.force_charge(1).outcome == charge_outcome::forced);
         CHECK(s.root.verify());
-        s.other.refund(63 * 200 + 11);
+        s.other.refund(63 * 200 + 1);
     }
 }

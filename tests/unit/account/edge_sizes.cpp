@@ -14,9 +14,9 @@ using namespace allot;
 
 TEST_CASE("accounts: bytes at the edges of size_t are charged or refused, and nothing stays charged", "[accounts]") {
     for (const std::size_t most : support::edge_sizes()) {
-        account root{name{"root"}, limit{most}, grace{most}, credit_step{most}, std::nothrow};
+        account root{name{"root"}, limit{most}, watermark{most}, credit_step{most}, std::nothrow};
         CHECK(root.is_open() == (most <= credit_step::max_bytes));
-        account stepless{name{"root"}, limit{most}, grace{most}};
+        account stepless{name{"root"}, limit{most}, watermark{most}};
         account child{stepless, name{"child"}, limit{most}};
         const auto floor = child.reserve_floor_for(most, 0_ms);
         CHECK(bool(floor) == (most <= PTRDIFF_MAX));
@@ -31,12 +31,10 @@ TEST_CASE("accounts: bytes at the edges of size_t are charged or refused, and no
             if (child.force_charge(bytes)) child.refund(bytes);
             if (child.try_hold(bytes)) child.cancel(bytes);
             if (child.try_hold(bytes)) child.confirm(bytes), child.refund(bytes);
-            child.set_limit(bytes), child.set_grace(bytes);
+            child.set_limit(bytes), child.set_watermark(bytes);
             const std::size_t room = child.headroom();
             CHECK(child.fits(room));
-            child.set_grace(0), stepless.set_grace(0);
             CHECK_FALSE(child.fits(room + 1));
-            stepless.set_grace(most);
             child.set_limit(most);
             REQUIRE(child.used() == 0);
         }

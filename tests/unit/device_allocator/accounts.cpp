@@ -63,22 +63,22 @@ TEST_CASE("device allocator: what it holds of the device is charged to the accou
     CHECK(task.verify());
 }
 
-TEST_CASE("device allocator: its account takes grace, and reserves a floor", "[accounts]") {
+TEST_CASE("device allocator: its account takes a watermark, and reserves a floor", "[accounts]") {
     allocator_machine m;
     account task{name{"task"}, allot::limit{8_MiB}};
     {
-        allot::device_allocator<charged> gpu{m.api, task, allot::grace{2_MiB}, unheard};
+        allot::device_allocator<charged> gpu{m.api, task, allot::watermark{2_MiB}, unheard};
         const auto floor = gpu.account().reserve_floor_for(6_MiB, allot::time_span{0});
         CHECK(task.used() == 6_MiB);
-        CHECK(gpu.account().stats().grace == 2_MiB);
+        CHECK(gpu.account().stats().watermark == 2_MiB);
     }
     CHECK(task.used() == 0);
 }
 
-TEST_CASE("device allocator: its own account refuses, after its grace", "[accounts]") {
+TEST_CASE("device allocator: its own account refuses", "[accounts]") {
     allocator_machine m;
     account task{name{"task"}};
-    allot::device_allocator<charged> gpu{m.api, name{"gpu"}, task, allot::limit{4_MiB}, allot::grace{4_MiB}};
+    allot::device_allocator<charged> gpu{m.api, name{"gpu"}, task, allot::limit{8_MiB}};
     void* const p = gpu.try_allocate(4_MiB, m.a);
     void* const beyond = gpu.try_allocate(2_MiB, m.a);
     CHECK(beyond != nullptr);

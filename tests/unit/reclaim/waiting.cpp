@@ -289,19 +289,35 @@ TEST_CASE("a cancellation and a wake-up that meet end one wait, and the next is 
     CHECK(root.used() == 0);
 }
 
+TEST_CASE("an account that is closed, and a request of it that goes to sleep meanwhile",
+          "[reclaim][waiting][threads]") {
+    const support::rescue ends{"a request of a closed account"};
+    account root{name{"root"}, limit{100}};
+    REQUIRE(root.try_charge(100));
+    for (int i = 0; i != 500; ++i) {
+        account query{root, name{"query"}};
+        const std::uint64_t refused = root.stats().refused;
+        waiting w{query, 10};
+        until_refused(root, refused + 2);
+        CHECK(query.close());
+        CHECK(w.result().outcome == charge_outcome::closed);
+    }
+    root.refund(100);
+}
+
 TEST_CASE("a request that can never be granted does not wait, and holds up no other", "[reclaim][waiting]") {
     const support::rescue ends{"a request that can never be granted"};
     account root{name{"root"}, limit{1000}};
-    account query{root, name{"query"}}, leaf{query, name{"leaf"}, limit{100}, allot::grace{50}};
+    account query{root, name{"query"}}, leaf{query, name{"leaf"}, limit{150}};
     for (const std::size_t bytes : {std::size_t{1001}, static_cast<std::size_t>(PTRDIFF_MAX), SIZE_MAX})
         CHECK(query.charge_for(bytes, allot::forever).outcome == charge_outcome::over_limit);
-    REQUIRE(leaf.try_charge(100));
+    REQUIRE(leaf.try_charge(150));
     CHECK(leaf.charge_for(151, allot::forever).outcome == charge_outcome::over_limit);
     const std::uint64_t refused = leaf.stats().refused;
-    waiting in_grace{leaf, 120}; // within the grace, once the others are refunded
+    waiting fits{leaf, 120}; // once the others are refunded
     until_refused(leaf, refused + 2);
-    leaf.refund(80);
-    CHECK(in_grace.result().outcome == charge_outcome::in_grace);
+    leaf.refund(130);
+    CHECK(fits.result().fitted());
     leaf.refund(140);
     REQUIRE(root.try_charge(1000));
     waiting lowered{query, 500};

@@ -69,27 +69,23 @@ TEST_CASE("without an account a manager is a tree of its own", "[accounts][rows]
     rows.release(row);
 }
 
-TEST_CASE("a manager's account takes grace, and reserves a floor", "[accounts][rows]") {
+TEST_CASE("a manager's account takes a watermark, and reserves a floor", "[accounts][rows]") {
     account query{name{"query"}, limit{1_MiB}};
     {
-        allot::row_manager<quiet> rows{query,          name{"rows"},         small,
-                                       limit{128_KiB}, allot::grace{64_KiB}, nothing::sink()};
+        allot::row_manager<quiet> rows{query,          name{"rows"}, small, limit{192_KiB}, allot::watermark{64_KiB},
+                                       nothing::sink()};
         const auto floor = rows.account().reserve_floor_for(128_KiB, 0_ms);
         CHECK(query.used() == 128_KiB);
         CHECK(rows.account().stats().reservation == 128_KiB);
-        CHECK(rows.account().stats().grace == 64_KiB);
+        CHECK(rows.account().stats().watermark == 64_KiB);
         REQUIRE(query.try_charge(832_KiB)); // leaves 64 KiB beside the reservation
         while (rows.allocate(1000) != nullptr) {
         }
-        CHECK(rows.used() == 192_KiB); // the limit, which is reserved, and its grace
-        CHECK(rows.limit() == 128_KiB);
+        CHECK(rows.used() == 192_KiB); // the floor, and what is free beside it
+        CHECK(rows.limit() == 192_KiB);
         query.refund(832_KiB);
     }
     CHECK(query.used() == 0);
-    allot::row_manager<quiet> alone{name{"alone"}, small, limit{64_KiB}, allot::grace{64_KiB}, nothing::sink()};
-    while (alone.allocate(1000) != nullptr) {
-    }
-    CHECK(alone.used() == 128_KiB);
 }
 
 #if ALLOT_EXCEPTIONS

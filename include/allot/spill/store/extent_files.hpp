@@ -11,6 +11,7 @@
 #include <allot/spill/store/extent_codec.hpp>
 #include <allot/spill/store/extent_list.hpp>
 #include <allot/spill/store/file_io.hpp>
+#include <allot/spill/store/file_io_uring.hpp>
 #include <allot/spill/store/file_space.hpp>
 #include <allot/spill/store/spill_file_options.hpp>
 #include <allot/spill/store/spill_file_stats.hpp>
@@ -32,24 +33,45 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 inline namespace ALLOT_STORE_ABI {
 
+#if ALLOT_URING
+using extent_io = file_io_uring;
+#else
+using extent_io = file_io;
+#endif
+
 class extent_files {
   public:
     static constexpr std::size_t unit = file_space::unit, most_extent = std::size_t{16} << 20;
 
     extent_files(account& charged, const spill_file_options& o) noexcept
-        : by(charged), compression(o.compress), extent_bytes(extent_of(o)), io(counters), staging_by_(o.staging_by) {}
+        : by(charged), compression(o.compress), extent_bytes(extent_of(o)), io(counters), wants_uring_(o.uring),
+          staging_by_(o.staging_by) {}
     ~extent_files() {
         if (staging_charged_ != 0) staging_by_->refund(staging_charged_);
     }
 
     /// Makes a file in each directory and the staging buffers. Returns: a failure if that fails for any of them.
-    home_status open(const std::string_view* directories, std::size_t n, unsigned staging_count) noexcept {
+    home_status open(std::span<const std::string_view> directories, unsigned staging_count) noexcept {
+        const std::size_t n = directories.size();
         if (n == 0 || n > file_space::most_directories) return failure("open", "", EINVAL);
         if (compression == spill_compression::lz4 && !has_lz4) return failure("compress (ALLOT_LZ4 is 0)", "", ENOTSUP);
-        if (!keep_names(directories, n)) return failure("open", "", ENOMEM);
+        if (wants_uring_ && ALLOT_URING == 0) return failure("io_uring (ALLOT_URING is 0)", "", ENOTSUP);
+        if (!keep_names(directories)) return failure("open", "", ENOMEM);
         home_status s;
-        space.open(names_.get(), n, [&](const char* directory, int error) { s = failure("open", directory, error); });
-        return s ? open_staging(staging_count) : s;
+        space.open(names_.get(), n, wants_uring_,
+                   [&](const char* directory, int error) { s = failure("open", directory, error); });
+        if (s) s = open_staging(staging_count);
+#if ALLOT_URING
+        if (s && wants_uring_) io.open(sys::processors(), staging.all());
+#endif
+        return s;
+    }
+    bool uses_uring() const noexcept {
+#if ALLOT_URING
+        return io.is_open();
+#else
+        return false;
+#endif
     }
 
     // ---- shares ---------------------------------------------------------------------------------------------
@@ -86,12 +108,25 @@ class extent_files {
         return std::min(extent_bytes, l.bytes - i * extent_bytes);
     }
     /// Writes bytes of one piece, and zeros to the end of the last unit, so that the system need not read that first.
-    /// Counts a failure.
-    home_status write(std::uint32_t file, std::uint64_t offset, const std::byte* from, std::size_t bytes) noexcept {
+    /// `staged`: the bytes, where they are in a staging buffer. Counts a failure.
+    home_status write(std::uint32_t file, std::uint64_t offset, const std::byte* from, std::size_t bytes,
+                      [[maybe_unused]] std::byte* staged) noexcept {
+#if ALLOT_URING
+        if (staged != nullptr && io.is_open() && space.direct(file).is_open()) {
+            std::memset(staged + bytes, 0, align_up(bytes, unit) - bytes);
+            if (io.write_staged(space.direct(file), offset, {staged, align_up(bytes, unit)}))
+                return space.note_write(file, 0), home_status{};
+        } // else by the system's cache
+#endif
         static constexpr std::byte zeros[unit]{};
         sys::file_part parts[] = {{const_cast<std::byte*>(from), bytes},
                                   {const_cast<std::byte*>(zeros), align_up(bytes, unit) - bytes}};
-        const io_result r = io.write(space.file(file), offset, {parts, parts[1].iov_len != 0 ? 2u : 1u});
+        return write(file, offset, {parts, parts[1].iov_len != 0 ? 2u : 1u}, bytes);
+    }
+    /// The same of several pieces, which together are whole units; `bytes`: of all.
+    home_status write(std::uint32_t file, std::uint64_t offset, std::span<sys::file_part> parts,
+                      std::size_t bytes) noexcept {
+        const io_result r = io.write(space.file(file), offset, parts);
         space.note_write(file, r.error);
         return r ? home_status{} : failed_at("write", file, offset, bytes, r.error);
     }
@@ -138,25 +173,25 @@ class extent_files {
     const std::size_t extent_bytes;
     spill_counters counters;
     file_space space;
-    file_io io;
+    extent_io io;
     staging_buffers staging;
 
   private:
     static std::size_t extent_of(const spill_file_options& o) noexcept {
         return align_up(std::clamp(o.extent_bytes, unit, most_extent), unit);
     }
-    bool keep_names(const std::string_view* directories, std::size_t n) noexcept {
+    bool keep_names(std::span<const std::string_view> directories) noexcept {
         std::size_t bytes = 0;
-        for (std::size_t i = 0; i != n; ++i) bytes += directories[i].size() + 1;
+        for (const std::string_view d : directories) bytes += d.size() + 1;
         text_.reset(new (std::nothrow) char[bytes]);
-        names_.reset(new (std::nothrow) const char*[n]);
+        names_.reset(new (std::nothrow) const char*[directories.size()]);
         if (text_ == nullptr || names_ == nullptr) return false;
         char* at = text_.get();
-        for (std::size_t i = 0; i != n; ++i) {
-            names_[i] = at;
-            if (!directories[i].empty()) std::memcpy(at, directories[i].data(), directories[i].size());
-            at[directories[i].size()] = '\0';
-            at += directories[i].size() + 1;
+        const char** name = names_.get();
+        for (const std::string_view d : directories) {
+            *name++ = at;
+            at = std::copy(d.begin(), d.end(), at);
+            *at++ = '\0';
         }
         return true;
     }
@@ -174,6 +209,7 @@ class extent_files {
     }
 
     std::atomic<std::size_t> shares_{1};
+    const bool wants_uring_;
     account* const staging_by_;
     std::size_t staging_charged_ = 0;
     std::unique_ptr<char[]> text_;

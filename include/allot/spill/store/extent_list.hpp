@@ -1,6 +1,6 @@
 // The extents of an object in files: what is written of it, shared by its record and by the extent_files of users.
 //
-//     extent_list (40 bytes) | extent | extent | ...       one piece of the host's heap, 24 bytes per extent
+//     extent_list (32 bytes) | extent | extent | ...       one piece of the host's heap, 24 bytes per extent
 //
 // Invariant: extents [0, count) are written; each is in use in its file until the last share ends.
 // Cost: O(extents) to give them back. Threads: shares any; the rest one at a time.
@@ -50,6 +50,8 @@ class extent_list {
   private:
     explicit extent_list(std::size_t n) noexcept : room(n) {}
 };
+
+static_assert(sizeof(extent_list) == 32);
 
 } // namespace ALLOT_STORE_ABI
 } // namespace detail

@@ -62,7 +62,7 @@ class extent_writer {
             if (!has_place(rounded(std::min(left(), of_.extent_bytes)), rounded(left()))) return last_;
             const std::size_t most = std::max(most_per_call / of_.extent_bytes * of_.extent_bytes, of_.extent_bytes);
             const std::size_t bytes = std::min({left(), most, part_.bytes - used_});
-            put(from_.data + to_.count * of_.extent_bytes, bytes, spill_compression::none);
+            put(from_.data + to_.count * of_.extent_bytes, bytes, spill_compression::none, nullptr);
         }
         return {};
     }
@@ -74,18 +74,19 @@ class extent_writer {
                 if (const home_status s = charge(rounded(raw)); !s) return s;
             {
                 const staging_buffers::held buffer(of_.staging);
+                std::byte* staged = nullptr;
                 const std::byte* data = from_.data + to_.count * of_.extent_bytes;
                 if (from_.data == nullptr) {
-                    data = buffer.raw();
-                    if (!from_.next({buffer.raw(), raw})) return of_.counters.failed(of_.failure("copy", "", EIO));
+                    data = staged = buffer.raw();
+                    if (!from_.next({staged, raw})) return of_.counters.failed(of_.failure("copy", "", EIO));
                 }
                 const std::size_t packed = packs ? pack(data, raw, buffer.packed()) : 0;
                 const std::size_t stored = packed != 0 ? packed : raw;
-                if (packed != 0) data = buffer.packed(), spare = rounded(raw) - rounded(packed);
+                if (packed != 0) data = staged = buffer.packed(), spare = rounded(raw) - rounded(packed);
                 const std::size_t before = to_.count;
                 while (to_.count == before) {
                     if (!has_place(rounded(stored), packs ? rounded(stored) : rounded(left()))) return last_;
-                    put(data, stored, packed != 0 ? spill_compression::lz4 : spill_compression::none);
+                    put(data, stored, packed != 0 ? spill_compression::lz4 : spill_compression::none, staged);
                 }
             }
             to_.charged -= spare;
@@ -109,7 +110,7 @@ class extent_writer {
     }
     // Writes the next extents, which are in one piece: all of `bytes`, or none of them. Where that is for good, notes
     // it in last_ and ends the part.
-    void put(const std::byte* data, std::size_t bytes, spill_compression how) noexcept {
+    void put(const std::byte* data, std::size_t bytes, spill_compression how, std::byte* staged) noexcept {
         const std::uint64_t offset = part_.offset + used_;
         std::size_t n = 0;
         for (std::size_t at = 0; at != bytes; ++n) {
@@ -122,7 +123,7 @@ class extent_writer {
                                   how};
             at += stored;
         }
-        if (const home_status s = of_.write(part_.file, offset, data, bytes); !s) {
+        if (const home_status s = of_.write(part_.file, offset, data, bytes, staged); !s) {
             const bool is_full = s.error == ENOSPC || s.error == EDQUOT;
             if (is_full && of_.space.punch_stale(part_.file)) return; // and again
             last_ = s;

@@ -1,6 +1,6 @@
 // The space of a home's files: which parts are in use, and which may be used again.
 //
-//     a file    | in use | stale | in use | fresh ...                    grows in steps of 64 MiB, at its end
+//     a file    | in use | stale | in use | fresh ...                    space is added in steps of 64 MiB, at its end
 //     address   (number of the file + 1) << 45, plus the offset: one fit of all files; 2 keys per file: stale, fresh
 //
 // A part that is freed is stale: the file system may keep its blocks. Stale parts are used again first, best fit, of
@@ -52,7 +52,7 @@ struct file_tag {
 class file_space {
   public:
     static constexpr std::size_t unit = 4096, step = std::size_t{64} << 20;
-    static constexpr std::uint32_t most_directories = 32, per_directory = 2;
+    static constexpr std::uint32_t most_directories = 30, per_directory = 2;
     using file_mask = std::uint64_t; // a bit for each file
     static_assert(most_directories * per_directory <= 64);
 
@@ -61,8 +61,11 @@ class file_space {
 
     /// Makes one file in each directory, whose name lives as long as this. Calls failed(directory, errno) for those
     /// where that fails. Returns: how many were made; 0 also if the host has no memory.
-    template <class Failed> std::size_t open(const char* const* directories, std::size_t n, Failed failed) noexcept {
+    /// `direct`: each file also has a descriptor of open_direct(), where its file system can.
+    template <class Failed>
+    std::size_t open(const char* const* directories, std::size_t n, bool direct, Failed failed) noexcept {
         std::size_t made = 0;
+        wants_direct_ = direct;
         files_ = new (std::nothrow) one_file[n * per_directory];
         if (files_ == nullptr || !runs_.reserve(64)) return failed(directories[0], ENOMEM), 0;
         count_ = static_cast<std::uint32_t>(n * per_directory);
@@ -71,7 +74,8 @@ class file_space {
             f.directory = directories[i / per_directory];
             if (!runs_.open(stale(i).number) || !runs_.open(fresh(i).number)) return failed(f.directory, ENOMEM), 0;
             if (i % per_directory != 0) continue;
-            if (const int error = f.at.open_unnamed(f.directory); error != 0) failed(f.directory, error);
+            if (const int error = open(f); error != 0) failed(f.directory, error);
+            else if (!grow(i, unit)) return failed(f.directory, ENOMEM), 0; // with metadata for the ranges of all files
             else ++made;
         }
         return made;
@@ -107,8 +111,9 @@ class file_space {
     /// The end of a part, behind `bytes`, is no more in use.
     void cut(const file_place& p, std::size_t bytes) noexcept {
         const lock_guard hold(lock_);
-        if (bytes == 0) runs_.release(base(p.file) + p.offset, stale(p.file));
-        else runs_.shrink(base(p.file) + p.offset, bytes, stale(p.file));
+        if (bytes != 0) return void(runs_.shrink(base(p.file) + p.offset, bytes, stale(p.file)));
+        [[maybe_unused]] const std::size_t freed = runs_.release(base(p.file) + p.offset, stale(p.file));
+        ALLOT_ASSERT(freed != 0, "a part of a file that is given back was in use");
     }
     /// The part that begins there is no more in use.
     void give(std::uint32_t file, std::uint64_t offset) noexcept { cut({.file = file, .offset = offset}, 0); }
@@ -128,6 +133,7 @@ class file_space {
         if (error == EFBIG) files_[i].is_full = true;
     }
     const sys::file& file(std::uint32_t i) const noexcept { return files_[i].at; }
+    const sys::file& direct(std::uint32_t i) const noexcept { return files_[i].direct; }
     const char* directory_of(std::uint32_t i) const noexcept { return files_[i].directory; }
 
     void fill(spill_file_stats& s) const noexcept {
@@ -144,7 +150,7 @@ class file_space {
     using fit = best_fit_runs<file_tag>;
 
     struct one_file {
-        sys::file at;
+        sys::file at, direct;
         const char* directory = "";
         std::uint64_t end = 0;                // of the space that the fit has
         std::atomic<bool> has_failed = false; // the last write; changed under the lock
@@ -165,30 +171,30 @@ class file_space {
     fit::run take_fresh(std::uint32_t i, std::size_t bytes, std::size_t limit, int& error) noexcept {
         if (!is_usable(i)) return {};
         punch_for(bytes, limit);
-        const std::uint64_t most = std::min(largest_file, sys::file::most_bytes());
         auto r = runs_.allocate(bytes, unit, fresh(i).number);
-        if (!r && grow(i, bytes, limit, most)) r = runs_.allocate(bytes, unit, fresh(i).number);
-        if (r && r.address - base(i) + r.bytes > most) {
-            runs_.release(r.address, fresh(i)); // it was added before the limit was as low
-            files_[i].is_full = true, r = {};
-        }
-        if (!r) error = EFBIG;
-        return r;
+        if (!r && grow(i, bytes)) r = runs_.allocate(bytes, unit, fresh(i).number);
+        if (r && r.address - base(i) + r.bytes <= sys::file::most_bytes()) return r;
+        if (r) runs_.release(r.address, fresh(i));
+        files_[i].is_full = true;
+        error = EFBIG;
+        return {};
+    }
+    int open(one_file& f) noexcept {
+        const int error = f.at.open_unnamed(f.directory);
+        if (error == 0 && wants_direct_) f.direct.open_direct(f.at);
+        return error;
     }
     // The second file of a directory is made where the first one is full.
     bool is_usable(std::uint32_t i) noexcept {
         one_file& f = files_[i];
         if (f.at.is_open() || i % per_directory == 0) return f.at.is_open();
         if (!files_[i - 1].is_full) return false;
-        return f.at.open_unnamed(f.directory) == 0;
+        return open(f) == 0;
     }
-    bool grow(std::uint32_t i, std::size_t bytes, std::size_t limit, std::uint64_t most) noexcept {
+    bool grow(std::uint32_t i, std::size_t bytes) noexcept {
         one_file& f = files_[i];
-        const std::uint64_t room = f.end < most ? align_down(most - f.end, unit) : 0;
-        const std::size_t wanted = std::max(bytes, std::min(step, align_up(std::min(limit, step), unit)));
-        const std::size_t more = std::min<std::uint64_t>(wanted, room);
-        if (more != wanted) f.is_full = true;
-        if (more == 0 || !runs_.add(base(i) + f.end, more, i, fresh(i))) return false;
+        const std::size_t more = std::max(bytes, step);
+        if (more > largest_file - f.end || !runs_.add(base(i) + f.end, more, i, fresh(i))) return false;
         f.end += more;
         return true;
     }
@@ -217,6 +223,7 @@ class file_space {
     mutable sys::mutex lock_{lock_rank::leaf};
     one_file* files_ = nullptr;
     std::uint32_t count_ = 0, turn_ = 0;
+    bool wants_direct_ = false;
     std::size_t parts_ = 0;
     fit runs_{unit};
 };

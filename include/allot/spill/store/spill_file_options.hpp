@@ -20,6 +20,7 @@ struct spill_file_options {
     unsigned staging_buffers = 0;                    // at most 32; 0: one per processor, 2 to 16
     account* staging_by = nullptr;                   // charged for staging buffers; null: they are outside of limits
     spill_compression compress = spill_compression::none; // lz4 needs ALLOT_LZ4=1
+    bool uring = false; // io_uring, where the system lets the process use it; needs ALLOT_URING=1
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -25,6 +25,7 @@ struct spill_file_stats {
     std::uint64_t file_bytes = 0;  // that are kept now, in whole blocks of 4 KiB
     std::uint64_t stale_bytes = 0; // that were written, are kept no more, and may still be on the disk
     std::size_t files = 0;         // that are open
+    bool uses_uring = false;
     home_status last_failure{};
 };
 

@@ -19,6 +19,7 @@
 #include <allot/core/values.hpp>
 #include <allot/spill/home.hpp>
 #include <allot/spill/spill_error.hpp>
+#include <allot/spill/store/extent_batch.hpp>
 #include <allot/spill/store/extent_file.hpp>
 #include <allot/spill/store/extent_files.hpp>
 #include <allot/spill/store/extent_list.hpp>
@@ -33,6 +34,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <new>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -42,14 +44,17 @@ inline namespace ALLOT_STORE_ABI {
 class spill_files final : public home {
   public:
     /// Takes in any order: spill_file_options, std::nothrow.
-    /// Requires: the account outlives it, and every extent_file.
+    /// Requires: the account, and that of staging buffers, outlive it and every extent_file.
     /// Throws: spill_error if a directory has no file, by the system or the host's memory, or staging memory is refused.
     /// With std::nothrow it keeps nothing instead: see status().
     template <class... Values>
     spill_files(account& by, std::string_view directory, const Values&... values)
-        : spill_files(by, {directory}, values...) {}
+        : spill_files(by, std::span<const std::string_view>{&directory, 1}, values...) {}
     template <class... Values>
     spill_files(account& by, std::initializer_list<std::string_view> directories, const Values&... values)
+        : spill_files(by, std::span<const std::string_view>{directories.begin(), directories.size()}, values...) {}
+    template <class... Values>
+    spill_files(account& by, std::span<const std::string_view> directories, const Values&... values)
         : spill_files(value_or<spill_file_options>({}, values...), by, directories) {
         static_assert((one_of<Values, spill_file_options, std::nothrow_t> && ...),
                       "allot: spill files take only spill_file_options and std::nothrow; remove any other argument");
@@ -65,7 +70,9 @@ class spill_files final : public home {
     const char* name() const noexcept { return name_; }
     spill_file_stats stats() const noexcept {
         spill_file_stats s;
-        if (of_ != nullptr) of_->counters.fill(s), of_->space.fill(s);
+        if (of_ == nullptr) return s;
+        of_->counters.fill(s), of_->space.fill(s);
+        s.uses_uring = of_->uses_uring();
         return s;
     }
     /// The extents that have bytes of it, in order. Requires: it is written here.
@@ -91,10 +98,10 @@ class spill_files final : public home {
     };
     template <class V, class... Known> static constexpr bool one_of = (detail::is_a<V, Known> || ...);
 
-    spill_files(const spill_file_options& o, account& by, std::initializer_list<std::string_view> directories) noexcept
+    spill_files(const spill_file_options& o, account& by, std::span<const std::string_view> directories) noexcept
         : home(by, true), name_(o.name), of_(new(std::nothrow) detail::extent_files(by, o)) {
         status_ = of_ == nullptr ? detail::extent_files::failure("open", "", ENOMEM)
-                                 : of_->open(directories.begin(), directories.size(), o.staging_buffers);
+                                 : of_->open(directories, o.staging_buffers);
     }
 
     record* reserve(std::size_t bytes) noexcept override {
@@ -106,6 +113,23 @@ class spill_files final : public home {
     }
     home_status write(record& to, byte_source& from) noexcept override {
         return detail::extent_writer(*of_, *static_cast<object&>(to).list, from).write();
+    }
+    void write_together(std::span<written_object> all) noexcept override {
+        static_assert(kept_bytes::most_together <= detail::extent_batch::most);
+        detail::extent_batch batch{*of_};
+        written_object* of_list[detail::extent_batch::most];
+        std::size_t n = 0;
+        const auto alone = [&](written_object& o) {
+            byte_source from{o.bytes};
+            o.how = write(*o.to, from);
+        };
+        for (written_object& o : all)
+            if (batch.add(*static_cast<object&>(*o.to).list, o.bytes)) of_list[n++] = &o;
+            else alone(o);
+        batch.write([&](const detail::extent_list& failed) {
+            for (std::size_t i = 0; i != n; ++i)
+                if (static_cast<object&>(*of_list[i]->to).list == &failed) alone(*of_list[i]);
+        });
     }
     home_status read(record& from, std::size_t offset, byte_sink& to) noexcept override {
         return detail::extent_reader(*of_, *static_cast<object&>(from).list, to).read(offset);

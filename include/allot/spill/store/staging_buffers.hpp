@@ -3,18 +3,17 @@
 //     raw  extent_bytes | packed  extent_bytes, where extents are compressed
 //
 // A thread that finds none waits for one. The others do nothing but reads and writes while they have one: no request of
-// memory, no lock; so the wait ends. Invariant: a bit of the mask is set for each free buffer.
+// memory, no lock; so the wait ends.
 // Cost: the buffers, mapped once; one atomic exchange to take and to put. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/spill/store/free_numbers.hpp>
 #include <allot/sys/map.hpp>
 
-#include <atomic>
-#include <bit>
 #include <cstddef>
-#include <cstdint>
+#include <span>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -22,15 +21,15 @@ inline namespace ALLOT_STORE_ABI {
 
 class staging_buffers {
   public:
-    static constexpr unsigned most = 32;
+    static constexpr unsigned most = free_numbers::most;
 
     // A buffer until it ends.
     class held {
       public:
-        explicit held(staging_buffers& of) noexcept : of_(of), number_(of.take()) {}
+        explicit held(staging_buffers& of) noexcept : of_(of), number_(of.free_.take()) {}
         held(const held&) = delete;
         held& operator=(const held&) = delete;
-        ~held() { of_.put(number_); }
+        ~held() { of_.free_.put(number_); }
         std::byte* raw() const noexcept { return of_.memory_ + number_ * of_.each_; }
         std::byte* packed() const noexcept { return raw() + of_.extent_; }
 
@@ -55,30 +54,15 @@ class staging_buffers {
         if (p == nullptr) return false;
         memory_ = p;
         if (!sys::commit(p, bytes_)) return false;
-        free_.store(n == most ? ~std::uint32_t{0} : (std::uint32_t{1} << n) - 1, std::memory_order_relaxed);
-        return true;
+        return free_.open(n), true;
     }
+
+    std::span<std::byte> all() const noexcept { return {memory_, bytes_}; }
 
   private:
-    unsigned take() noexcept {
-        for (std::uint32_t now = free_.load(std::memory_order_relaxed);;) {
-            if (now == 0) {
-                free_.wait(0, std::memory_order_relaxed);
-                now = free_.load(std::memory_order_relaxed);
-            } else if (free_.compare_exchange_weak(now, now & (now - 1), std::memory_order_acquire,
-                                                   std::memory_order_relaxed)) {
-                return static_cast<unsigned>(std::countr_zero(now));
-            }
-        }
-    }
-    void put(unsigned number) noexcept {
-        free_.fetch_or(std::uint32_t{1} << number, std::memory_order_release);
-        free_.notify_one();
-    }
-
     std::byte* memory_ = nullptr;
     std::size_t bytes_ = 0, extent_ = 0, each_ = 0;
-    std::atomic<std::uint32_t> free_{0};
+    free_numbers free_;
 };
 
 } // namespace ALLOT_STORE_ABI
