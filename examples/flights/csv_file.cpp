@@ -29,7 +29,7 @@ std::size_t file::read(char* at, std::size_t room) {
         piece_bytes_ = read_piece();
     }
     const std::size_t n = std::min(room, piece_bytes_ - used_);
-    if (n != 0) std::memcpy(at, (kept_ ? kept_ : own_).data() + used_, n);
+    if (n != 0) std::memcpy(at, (kept_ ? kept_.bytes() : own_).data() + used_, n);
     used_ += n;
     return n;
 }
@@ -37,8 +37,9 @@ std::size_t file::read(char* at, std::size_t room) {
 /// Returns its bytes; 0: at the end of the file.
 std::size_t file::read_piece() {
     const std::string name = path_ + '@' + std::to_string(at_);
+    kept_ = {}; // it may leave for the next one
     kept_ = pieces_->find(name);
-    std::size_t n = kept_.size();
+    std::size_t n = kept_.bytes().size();
     if (kept_ && ::lseek(file_, static_cast<off_t>(at_ + n), SEEK_SET) < 0)
         throw input_error(path_ + ": " + std::strerror(errno));
     if (!kept_) {

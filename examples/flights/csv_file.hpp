@@ -48,8 +48,8 @@ class file {
     kept* const pieces_;
     int file_ = -1;
     std::uint64_t size_ = 0, at_ = 0;
-    allot::buffer own_;  // where a piece is read
-    allot::buffer kept_; // one that was kept
+    allot::buffer own_; // where a piece is read
+    found kept_;        // one that was kept
     std::size_t used_ = 0, piece_bytes_ = 0;
 };
 

@@ -13,15 +13,40 @@
 #include <algorithm>
 #include <allot/report/accounts.hpp>
 #include <allot/row_manager.hpp>
+#include <allot/spill/store/spill_files.hpp>
 #include <optional>
+#include <string>
 
 namespace flights {
 
-/// What is kept for the next round. Pieces of files are given up before answers.
+/// What write(text) writes, as a report of accounts.
+template <class Write> std::string text_of(Write write) {
+    std::vector<char> page(64 * 1024);
+    allot::text_writer text{page.data(), page.size()};
+    write(text);
+    return std::string(text.view());
+}
+
+/// The file of --spill. It has an account of its own, without a limit; its buffer for parts is outside of limits.
+struct spill_disk {
+    explicit spill_disk(const std::string& directory)
+        : files(account, directory, allot::spill_file_options{.extent_bytes = csv::block_bytes, .staging_buffers = 1}) {
+    }
+    spill_use use() const {
+        spill_use now{files.stats(), account.peak(), {}, text_of([&](auto& text) { write_accounts(text, account); })};
+        if (!now.files.last_failure) now.last_failure = allot::spill_error("disk", now.files.last_failure).what();
+        return now;
+    }
+
+    allot::account account{allot::name{"disk"}};
+    allot::spill_files files;
+};
+
+/// What is kept for the next round. Pieces of files leave, or are given up, before answers.
 struct kept_for_next_round {
-    kept_for_next_round(engine& of, allot::buffer_memory memory)
-        : account(of, "kept"), pieces("pieces of files", 1, account.account, "kept/pieces", memory),
-          answers("answers", 2, account.account, "kept/answers", memory) {}
+    kept_for_next_round(engine& of, allot::buffer_memory memory, allot::home* home)
+        : account(of, "kept"), pieces("pieces of files", 1, account.account, "kept/pieces", memory, home),
+          answers("answers", 2, account.account, "kept/answers", memory, home) {}
 
     query_account account;
     kept pieces, answers;
@@ -30,11 +55,14 @@ struct kept_for_next_round {
 /// The memory of all rounds.
 template <class Rows> struct job_memory {
     explicit job_memory(engine& of) : all(of), from(of), buffers(of) {
-        if (of.asked.rounds > 1) next.emplace(of, buffers.memory());
+        if (of.asked.rounds < 2) return;
+        if (!of.asked.spill.empty()) disk.emplace(of.asked.spill);
+        next.emplace(of, buffers.memory(), disk ? &disk->files : nullptr);
     }
     engine& all;
     sources<Rows> from;
     buffer_pool buffers;
+    std::optional<spill_disk> disk;
     std::optional<kept_for_next_round> next;
 };
 
@@ -71,12 +99,12 @@ inline std::vector<std::size_t> answer_again(const options& asked, kept* answers
     for (std::size_t q = 0; q != query_names.size(); ++q) {
         if (!asked.asks_for(query_names[q])) continue;
         const stopwatch answering;
-        const allot::buffer bytes = answers != nullptr ? answers->find(std::string(query_names[q])) : allot::buffer{};
-        if (!bytes) {
+        const found packed = answers != nullptr ? answers->find(std::string(query_names[q])) : found{};
+        if (!packed) {
             rest.push_back(q);
             continue;
         }
-        out.answers.push_back(unpack({bytes.data(), bytes.size()}));
+        out.answers.push_back(unpack(packed.bytes().bytes()));
         out.answers.back().seconds = answering.seconds();
     }
     return rest;
@@ -119,18 +147,14 @@ template <class Rows> void run_rounds(engine& memory, outcome& out) {
         memory.release_empty_pages();
     }
     if (all.next) out.kept = {all.next->pieces.use(), all.next->answers.use()};
+    if (all.disk) out.spilled = all.disk->use();
     all.next.reset();
 }
 
 inline void explain(engine& memory, outcome& out) {
-    std::vector<char> page(64 * 1024);
-    allot::text_writer text{page.data(), page.size()};
     const allot::account_peak& peak = memory.fullest();
-    allot::write_accounts(text, peak);
-    out.accounts = text.view();
-    text.clear();
-    allot::write_accounts_json(text, peak);
-    out.accounts_json = text.view();
+    out.accounts = text_of([&](auto& text) { write_accounts(text, peak); }) + out.spilled.accounts;
+    out.accounts_json = text_of([&](auto& text) { write_accounts_json(text, peak); });
 }
 
 template <class Set> outcome run_job(const options& asked) {

@@ -71,6 +71,9 @@ int main(int argc, char** argv) {
     } catch (const flights::csv::input_error& e) {
         fmt::print(stderr, "flights: {}\n", e.what());
         return exit_code::bad_input;
+    } catch (const allot::spill_error& e) {
+        fmt::print(stderr, "flights: --spill: {}\n", e.what());
+        return exit_code::bad_input;
     } catch (const std::exception& e) {
         fmt::print(stderr, "flights: {}\n", e.what());
         return exit_code::failed;

@@ -13,7 +13,8 @@ static const char* const about =
 
 static const char* const ends =
     "Exit codes: 0 success; 1 unexpected error; 2 wrong command line; 3 a file cannot be read, or is not the expected\n"
-    "table; 4 an answer differs from --check, or of a task from that alone, or data copied back from the device "
+    "table, or --spill has no file; 4 an answer differs from --check, or of a task from that alone, or data copied "
+    "back from the device "
     "differ; 5 no such device;\n"
     "12 out of memory: --memory, --operator-limit or --device-memory is too small.";
 
@@ -98,6 +99,11 @@ bool parse(int argc, char** argv, options& out, int& code) {
                    "when memory is short")
         ->check(CLI::Range(1u, 1000u).description(""))
         ->type_name("N");
+    app.add_option("--spill", out.spill,
+                   "What is kept for the next round is not given up when memory is short: it leaves for a file in "
+                   "DIRECTORY, and comes back when it is needed. The file has no name, and ends with the program")
+        ->needs("--rounds")
+        ->type_name("DIRECTORY");
     app.add_option("--tasks", out.tasks,
                    "Answer N queries at once, each on one thread, as tasks of an arbiter: with too little memory they "
                    "wait, begin again, or take a smaller share of the flights at a time. Compares the answers with "

@@ -14,7 +14,7 @@ namespace exit_code {
 inline constexpr int done = 0;
 inline constexpr int failed = 1;    // an unexpected error
 inline constexpr int usage = 2;     // the command line is wrong
-inline constexpr int bad_input = 3; // a file cannot be read, or is not the expected table
+inline constexpr int bad_input = 3; // a file cannot be read, or is not the expected table; --spill has no file
 inline constexpr int wrong_answer =
     4;                              // --check or --tasks found a difference, or data copied back from the device differ
 inline constexpr int no_device = 5; // --device: there is no such device, or one of its calls failed
@@ -42,6 +42,7 @@ struct options {
     std::string flights, airlines, planes, airports; // paths
     std::string set = "roxie";
     std::string check; // directory of expected answers
+    std::string spill; // directory; empty: none
     std::string device = "none";
     std::vector<std::string> queries;
     std::vector<limit_of_operator> operator_limits;

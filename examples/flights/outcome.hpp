@@ -39,6 +39,7 @@ struct outcome {
     device_outcome device;                 // empty name: no device
     std::vector<compacted_rows> compacted; // of the last reading, with --compact
     std::vector<kept_use> kept;            // with --rounds
+    spill_use spilled;                     // with --spill
     std::vector<task_use> tasks;           // with --tasks
     unsigned readings = 0;                 // rounds in which the files were read
     double reading = 0;                    // seconds

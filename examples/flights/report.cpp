@@ -166,16 +166,32 @@ std::string draw(const std::vector<compacted_rows>& compacted) {
            table.draw("  ") + '\n';
 }
 
-std::string draw(const std::vector<kept_use>& kept, const options& asked, unsigned readings) {
-    text_table table(
-        {"kept for later rounds", "cost", "kept", "used again", "given up", "bytes freed", "calls", "time"});
+std::string draw(const outcome& from, const options& asked) {
+    const bool spills = !asked.spill.empty();
+    std::vector<std::string> head{"kept for later rounds", "cost",  "kept", "used again", "given up",
+                                  "bytes freed",           "calls", "time"};
+    if (spills) head.insert(head.end(), {"left", "bytes left", "came back"});
+    text_table table(std::move(head));
     table.left(0);
-    for (const kept_use& k : kept)
-        table.add({k.what, grouped(k.cost), grouped(k.kept), grouped(k.again), grouped(k.given_up), bytes(k.freed),
-                   grouped(k.calls), milliseconds(k.seconds)});
+    for (const kept_use& k : from.kept) {
+        std::vector<std::string> line{k.what,           grouped(k.cost),        grouped(k.kept),
+                                      grouped(k.again), grouped(k.given_up),    bytes(k.freed),
+                                      grouped(k.calls), milliseconds(k.seconds)};
+        if (spills) line.insert(line.end(), {grouped(k.store.left), bytes(k.store.bytes_left), grouped(k.store.read)});
+        table.add(std::move(line));
+    }
     std::string out = fmt::format("{} rounds, the files read in {} of them; when memory was short:\n",
-                                  grouped(asked.rounds), grouped(readings));
-    return out + table.draw("  ") + '\n';
+                                  grouped(asked.rounds), grouped(from.readings)) +
+                      table.draw("  ");
+    const spill_use& s = from.spilled;
+    if (spills)
+        out += fmt::format("  in {}: {} written by {} calls, {} read by {} calls; at most {} on disk\n", asked.spill,
+                           bytes(s.files.bytes_written), grouped(s.files.write_calls), bytes(s.files.bytes_read),
+                           grouped(s.files.read_calls), bytes(s.peak));
+    if (!s.last_failure.empty())
+        out +=
+            fmt::format("  {} failures, the last: {}\n", grouped(s.files.failures + s.files.damaged), s.last_failure);
+    return out + '\n';
 }
 
 } // namespace
@@ -213,7 +229,7 @@ std::string page_for(const outcome& from, const options& asked) {
     if (!from.device.device.empty()) out += draw(from.device, asked.device_memory);
     if (!from.tasks.empty()) out += draw(from.tasks);
     if (!from.compacted.empty()) out += draw(from.compacted);
-    if (!from.kept.empty()) out += draw(from.kept, asked, from.readings);
+    if (!from.kept.empty()) out += draw(from, asked);
     out += draw(from.fullest, from.afterwards);
     out += fmt::format("  peak resident of the process: {} beyond its start; limit {}\n", bytes(from.peak_resident),
                        bytes(from.fullest.limit));

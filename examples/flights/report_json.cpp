@@ -82,16 +82,23 @@ std::string json_for(const outcome& from, const options& asked) {
             {{"operator", r.by}, {"requested", r.requested}, {"used", r.used}, {"limit", r.limit}});
     if (!from.accounts_json.empty()) all["accounts_at_peak"] = ordered_json::parse(from.accounts_json);
     if (!from.kept.empty()) all["rounds"] = {{"rounds", asked.rounds}, {"readings", from.readings}};
-    for (const kept_use& k : from.kept)
-        all["rounds"]["kept"].push_back({{"what", k.what},
-                                         {"cost", k.cost},
-                                         {"kept", k.kept},
-                                         {"again", k.again},
-                                         {"given_up", k.given_up},
-                                         {"bytes", k.bytes},
-                                         {"calls", k.calls},
-                                         {"freed", k.freed},
-                                         {"seconds", k.seconds}});
+    const bool spills = !from.kept.empty() && !asked.spill.empty();
+    for (const kept_use& k : from.kept) {
+        ordered_json kept{{"what", k.what},   {"cost", k.cost},         {"kept", k.kept},
+                          {"again", k.again}, {"given_up", k.given_up}, {"bytes", k.bytes},
+                          {"calls", k.calls}, {"freed", k.freed},       {"seconds", k.seconds}};
+        if (spills)
+            kept.update({{"left", k.store.left},
+                         {"bytes_left", k.store.bytes_left},
+                         {"came_back", k.store.read},
+                         {"written", k.store.written}});
+        all["rounds"]["kept"].push_back(std::move(kept));
+    }
+    if (const allot::spill_file_stats& s = from.spilled.files; spills)
+        all["rounds"]["spill"] = {{"directory", asked.spill},     {"bytes_written", s.bytes_written},
+                                  {"write_calls", s.write_calls}, {"bytes_read", s.bytes_read},
+                                  {"read_calls", s.read_calls},   {"failures", s.failures + s.damaged},
+                                  {"peak", from.spilled.peak},    {"last_failure", from.spilled.last_failure}};
     for (const compacted_rows& t : from.compacted)
         all["compacted"].push_back({{"of", t.of},
                                     {"rows", t.rows},

@@ -1,4 +1,4 @@
-# cmake -D program=... -D set=... [-D device=...] [-D rounds=...] [-D tasks=...] [-D compact=ON] -P every_limit.cmake: from too small to enough, only the exit codes 12 and 0 are
+# cmake -D program=... -D set=... [-D device=...] [-D rounds=... [-D spill=DIRECTORY]] [-D tasks=...] [-D compact=ON] -P every_limit.cmake: from too small to enough, only the exit codes 12 and 0 are
 # seen, first the one and then the other; under 12 there is a page and no answer. Sanitizers, where on, see every way out.
 # With a device the limit is the device's.
 set(limits 64K 256K 512K 1M 1536K 2M 2560K 3M 3584K 4M 5M 6M 7M 8M 10M 12M 16M 24M 64M)
@@ -11,6 +11,9 @@ if(device)
 endif()
 if(rounds)
     list(PREPEND limited --rounds ${rounds})
+endif()
+if(spill)
+    list(PREPEND limited --spill ${spill})
 endif()
 if(compact)
     list(PREPEND limited --compact)

@@ -2,10 +2,11 @@
 set(flights_tests ${PROJECT_SOURCE_DIR}/tests/examples)
 set(flights_expected ${PROJECT_SOURCE_DIR}/examples/flights/expected)
 
-# flights_test(name [CODE n] [OUT regex...] [ERR regex...] ARGS ...): runs flights and holds its exit code and what it
-# prints against these. Every regex must match; with no ERR, nothing may be printed to stderr.
+# flights_test(name [CODE n] [OUT regex...] [ERR regex...] [SPILL] [FULL] ARGS ...): runs flights and holds its exit code
+# and what it prints against these. Every regex must match; with no ERR, nothing may be printed to stderr. SPILL: with
+# --spill and a directory of its own, which is empty afterwards. FULL: no file can be written.
 function(flights_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 t "" "CODE;TIMEOUT" "OUT;ERR;ARGS")
+    cmake_parse_arguments(PARSE_ARGV 1 t "SPILL;FULL" "CODE;TIMEOUT" "OUT;ERR;ARGS")
     if(NOT t_CODE)
         set(t_CODE 0)
     endif()
@@ -15,8 +16,13 @@ function(flights_test name)
     list(JOIN t_OUT "@@" out)   # a list would not survive the way through ctest
     list(JOIN t_ERR "@@" err)
     list(JOIN t_ARGS "@@" args)
+    set(spill "")
+    if(t_SPILL)
+        set(spill ${CMAKE_CURRENT_BINARY_DIR}/spill/${name})
+    endif()
     add_test(NAME example.flights.${name} COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:flights>
-        -D code=${t_CODE} -D "out=${out}" -D "err=${err}" -D "args=${args}" -P ${flights_tests}/expect.cmake)
+        -D code=${t_CODE} -D "out=${out}" -D "err=${err}" -D "args=${args}" -D "spill=${spill}" -D full=${t_FULL}
+        -P ${flights_tests}/expect.cmake)
     set_tests_properties(example.flights.${name} PROPERTIES LABELS example TIMEOUT ${t_TIMEOUT})
 endfunction()
 
@@ -81,6 +87,31 @@ flights_test(rounds.none CODE 2 ERR "--rounds" ARGS --rounds 0)
 add_test(NAME example.flights.rounds.every_limit COMMAND ${CMAKE_COMMAND}
     -D program=$<TARGET_FILE:flights> -D set=roxie -D rounds=3 -P ${flights_tests}/every_limit.cmake)
 set_tests_properties(example.flights.rounds.every_limit PROPERTIES LABELS example TIMEOUT 300)
+
+# With --spill it leaves for a file in place of being given up, and comes back where the files are read again; what cannot leave is given up as before.
+foreach(set IN LISTS flights_sets)
+    flights_test(spill.short.${set} SPILL
+        OUT "3 rounds, the files read in 1 of them" "pieces of files +1 +[0-9]+ +[0-9]+ +0 +[0-9]+ KiB +[1-9].* ms +[1-9][0-9]* +[0-9]+ KiB +0\n"
+            "answers +2 +5 +10 +0 " "KiB written by [1-9][0-9]* calls, [0-9]+ [K]?i?B read by [0-9]+ calls; at most [0-9]+ KiB on disk\n"
+            "5 of 5 answers equal" "limit 7168 KiB" "afterwards: 0 rows, charged 0 B"
+        ARGS --set ${set} --threads 2 --rounds 3 --memory 7M)
+endforeach()
+flights_test(spill.back SPILL CODE 12
+    OUT "4 rounds, the files read in 4 of them" "pieces of files +1 +23 +69 +0 .* ms +[1-9][0-9]* +[0-9]+ KiB +[1-9]" "4 of 4 answers equal"
+        "KiB read by [1-9][0-9]* calls" "\n  disk: [0-9]+ KiB used, peak "
+    ERR "operator delays/join is refused"
+    ARGS --threads 2 --rounds 4 --memory 7M --explain-memory --operator-limit delays/join=300K)
+flights_test(spill.full SPILL FULL
+    OUT "3 rounds, the files read in [1-3] of them" "pieces of files +1 +[0-9]+ +[0-9]+ +[1-9].* ms +0 +0 B +0\n" "5 of 5 answers equal"
+        ": 0 B written by [0-9]+ calls" "  [1-9][0-9]* failures, the last: allot: disk: failed: write [^\n]*: File too large" "afterwards: 0 rows, charged 0 B"
+    ARGS --threads 2 --rounds 3 --memory 7M)
+flights_test(spill.json SPILL OUT "\"given_up\": 0," "\"left\": [1-9]" "\"came_back\": 0," "\"spill\": {\n      \"directory\": " "\"write_calls\": [1-9]" "\"failures\": 0,"
+    ARGS --rounds 2 --json --memory 7M)
+flights_test(spill.missing CODE 3 ERR "^flights: --spill: allot: spill files: failed: open nowhere: No such file or directory .errno 2.\n$" ARGS --rounds 2 --spill nowhere)
+flights_test(spill.rounds CODE 2 ERR "--spill requires --rounds" ARGS --spill .)
+add_test(NAME example.flights.spill.every_limit COMMAND ${CMAKE_COMMAND}
+    -D program=$<TARGET_FILE:flights> -D set=roxie -D rounds=3 -D spill=${CMAKE_CURRENT_BINARY_DIR} -P ${flights_tests}/every_limit.cmake)
+set_tests_properties(example.flights.spill.every_limit PROPERTIES LABELS example TIMEOUT 300)
 
 # Queries at once, in too little memory: under 3.5 MiB each has to take its flights in shares. Their answers are those of each alone.
 foreach(set IN LISTS flights_sets)
