@@ -271,7 +271,8 @@ class store final : public reclaimer {
     // A share of what is kept at home, where it is written first if it must be. None: it is pinned, or of no bytes.
     // Throws: out_of_memory, spill_error where it cannot be written.
     kept_bytes share_of(entry& e) {
-        for (home_status why;;) {
+        for (;;) {
+            home_status why;
             {
                 const guard hold(lock_);
                 while (e.is_moved() && !moves(e)) wait_for_mover(e);
@@ -313,7 +314,6 @@ class store final : public reclaimer {
         const guard hold(lock_);
         return e.state;
     }
-    object* object_of(const entry& e) const noexcept { return e.object; } // requires a pin
 
   private:
     // What no request has written again and again, though its home cannot keep it: else two that wait for memory would
@@ -503,7 +503,7 @@ class store final : public reclaimer {
         std::uint32_t call = 0;
         while (freed < what.bytes) {
             object* leave = nullptr;
-            entry* to_write = nullptr;
+            entry *to_write = nullptr, **last = &to_write;
             std::size_t sum = 0;
             {
                 const guard hold(lock_);
@@ -516,7 +516,7 @@ class store final : public reclaimer {
                     if (e == nullptr) break;
                     sum += e->object->charged;
                     if (object* const gone = begin_leave(*e)) gone->next = std::exchange(leave, gone);
-                    else e->next = std::exchange(to_write, e);
+                    else e->next = nullptr, *last = e, last = &e->next;
                 }
             }
             if (sum == 0) break;
