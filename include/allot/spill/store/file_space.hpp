@@ -9,7 +9,7 @@
 // A directory has one file, and a second one where the first is as large as a file can be. Files whose last write
 // failed are used after all others.
 // Invariant: bytes in use and stale bytes together are at most the limit, where files can be punched.
-// Cost: O(log n) under one lock; about 80 bytes per extent that room was made for; 8 KB per file. take() allocates
+// Cost: O(log n) under one lock; about 140 bytes per extent that room was made for; 8 KB per file. take() allocates
 // nothing for these. Threads: any, but for open().
 // Source: best_fit_runs; punched holes, Linux 2.6.38.
 #pragma once
@@ -83,8 +83,8 @@ class file_space {
     /// Reserves the metadata of that many more parts that are in use at once, until leave(). False: no host memory.
     bool enter(std::size_t parts) noexcept {
         const lock_guard hold(lock_);
-        // Stale and fresh parts are not joined, so there may be more of them than one between two in use.
-        if (!runs_.reserve(2 * (parts_ + parts) + 64)) return false;
+        // Between two parts in use there is as a rule one stale and one fresh run.
+        if (!runs_.reserve((parts_ + parts) * 3 / 2 + 64)) return false;
         return parts_ += parts, true;
     }
     void leave(std::size_t parts) noexcept {
