@@ -123,7 +123,7 @@ class extent_writer {
         }
         if (const home_status s = of_.write(part_.file, offset, data, bytes, staged); !s) {
             const bool is_full = s.error == ENOSPC || s.error == EDQUOT;
-            if (is_full && of_.space.punch_stale(part_.file)) return; // and again
+            if (is_full && of_.space.punch_stale(part_.file) != 0) return; // and again
             last_ = s;
             avoid_ |= file_space::file_mask{1} << part_.file;
             return end_part();

@@ -118,12 +118,19 @@ class file_space {
     /// The part that begins there is no more in use.
     void give(std::uint32_t file, std::uint64_t offset) noexcept { cut({.file = file, .offset = offset}, 0); }
 
-    /// Returns all stale space of a file to its file system. False: there is none.
-    bool punch_stale(std::uint32_t i) noexcept {
-        const lock_guard hold(lock_);
-        bool any = false;
-        while (punch(i)) any = true;
-        return any;
+    /// Returns the stale space of a file to its file system. Returns: how many bytes.
+    std::size_t punch_stale(std::uint32_t i) noexcept {
+        for (std::size_t all = 0;;) {
+            const lock_guard hold(lock_); // others go on between two calls
+            const std::size_t n = punch(i);
+            if (n == 0) return all;
+            all += n;
+        }
+    }
+    std::size_t punch_all() noexcept {
+        std::size_t all = 0;
+        for (std::uint32_t i = 0; i != count_; ++i) all += punch_stale(i);
+        return all;
     }
     /// Notes how a write to a file ended.
     void note_write(std::uint32_t i, int error) noexcept {
@@ -212,12 +219,13 @@ class file_space {
     fit::run largest_stale(std::uint32_t i) const noexcept {
         return files_[i].can_punch ? runs_.largest(stale(i).number) : fit::run{};
     }
-    // Punches the largest stale run. False: there is none, or the file system cannot.
-    bool punch(std::uint32_t i) noexcept {
+    // Punches the largest stale run. Returns its bytes; 0: there is none, or the file system cannot.
+    std::size_t punch(std::uint32_t i) noexcept {
         const fit::run r = largest_stale(i);
-        if (!r) return false;
-        if (files_[i].at.punch(r.address - base(i), r.bytes) != 0) return files_[i].can_punch = false;
-        return runs_.retag(r, fresh(i));
+        if (!r) return 0;
+        if (files_[i].at.punch(r.address - base(i), r.bytes) != 0) return files_[i].can_punch = false, 0;
+        runs_.retag(r, fresh(i));
+        return r.bytes;
     }
 
     mutable sys::mutex lock_{lock_rank::leaf};

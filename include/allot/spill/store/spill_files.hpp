@@ -74,6 +74,8 @@ class spill_files final : public home {
         s.uses_uring = of_->uses_uring();
         return s;
     }
+    /// Returns space that is used no more, and would be used again, to the file systems. Returns: how many bytes.
+    std::size_t trim() noexcept { return of_ == nullptr ? 0 : of_->space.punch_all(); }
     /// The extents that have bytes of it, in order. Requires: it is written here.
     /// Throws: std::bad_alloc.
     std::vector<extent_file> extents_of(const kept_bytes& kept) const {
