@@ -98,6 +98,14 @@
 #else
 #define ALLOT_SSE42 0
 #endif
+// Code for processors that have SSE 4.2, where the program is compiled for others, too.
+#if ALLOT_X86_64 && !ALLOT_CUDA
+#define ALLOT_FOR_SSE42 __attribute__((target("sse4.2")))
+#define ALLOT_HAS_SSE42() (ALLOT_SSE42 != 0 || __builtin_cpu_supports("sse4.2"))
+#else
+#define ALLOT_FOR_SSE42
+#define ALLOT_HAS_SSE42() (ALLOT_SSE42 != 0)
+#endif
 #if defined(__aarch64__)
 #define ALLOT_AARCH64 1
 #else

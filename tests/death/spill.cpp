@@ -4,6 +4,7 @@
 
 #include <allot/buffers.hpp>
 #include <allot/spill/spill_memory.hpp>
+#include <allot/spill/store/spill_files.hpp>
 #include <allot/spill/stored_buffer.hpp>
 
 #include <cstddef>
@@ -97,4 +98,15 @@ TEST_CASE("what cannot be stored", "[death][spill]") {
     });
     INFO(end.said);
     CHECK(end.survived());
+}
+
+TEST_CASE("a stored object is changed that was pinned to be read", "[death][spill]") {
+    reported("a stored object was changed that pin() showed: the change is lost", "inputs", [](fixture& f) {
+        allot::spill_files files{f.far, "/tmp"}; // which keep what is in memory again
+        allot::store kept{f.near, files, name{"inputs"}};
+        stored_buffer b = kept.put(f.memory.allocate(f.near, 100));
+        b.spill();
+        b.pin()->set<int>(0, 1);
+        b.spill();
+    });
 }

@@ -51,6 +51,7 @@ struct scene {
             if (!all[i].is_written()) write(i, i % 4 == 0);
             read(i);
         }
+        write_small();
         for (const unsigned i : {1u, 4u})
             if (all[i].is_written()) all[i].drop();
         kept_bytes more{files, 2_MiB}; // needs fresh space, and holes are punched for it
@@ -94,6 +95,26 @@ struct scene {
         CHECK(all[i].has_room(data.size()));
         CHECK(files.valid());
         ++failures;
+    }
+    // Several by one call: each is kept, or says why not.
+    void write_small() {
+        std::vector<kept_bytes> few;
+        std::vector<std::vector<std::byte>> data;
+        for (unsigned i = 0; i != 5; ++i) few.emplace_back(files, 5000), data.push_back(some_bytes(5000 - i, i));
+        const std::size_t used = disk.used();
+        std::size_t kept = 0;
+        kept_bytes::write_together(
+            files, 5, [&](std::size_t i) -> kept_bytes& { return few[i]; },
+            [&](std::size_t i) { return std::span<const std::byte>(data[i]); },
+            [&](std::size_t i, const home_status& s) {
+                CHECK(static_cast<bool>(s) == few[i].is_written());
+                CHECK((s || (fault::has_failed() && s.error == fault::file_error)));
+                kept += few[i].is_written();
+                failures += !s;
+            });
+        CHECK(disk.used() == used + kept * 8_KiB);
+        for (unsigned i = 0; i != 5; ++i)
+            if (few[i].is_written()) CHECK((read_back(few[i]) == data[i] || fault::has_failed()));
     }
     void read(unsigned i) {
         if (!all[i].is_written()) return;

@@ -73,7 +73,7 @@ TEST_CASE("to let objects leave for files allocates nothing; what has not change
     CHECK(s.written == all.size() + 1);
     const allot::spill_file_stats f = files.stats();
     CHECK(f.bytes_written == s.bytes_written);
-    CHECK(f.write_calls == all.size() + 1); // each object is one call, for up to 8 MiB
+    CHECK(f.write_calls < 30); // a call for each that is large, and for many small ones
     for (int round = 0; round != 2; ++round) {
         int with = 0;
         for (const handle& h : all) CHECK(h.pin()->data()[h.bytes() - 1] == std::byte(with++ % 8 + 1));

@@ -2,9 +2,9 @@
 //
 // sum16 is the sum of 16-bit words with end-around carry: it detects every change of one bit or byte, but not swapped
 // words. crc32c detects every burst of up to 32 bits, and other changes except one in 2^32.
-// Cost for n bytes: sum16 n/4 additions; crc32c n/8 instructions with SSE 4.2, else a table of 4 KiB and about one
-// cycle per byte. Threads: any; host only. Sources: Braden, Borman and Partridge, RFC 1071, 1988; Castagnoli 1993;
-// slicing: Kounavis and Berry 2005.
+// Cost for n bytes: sum16 n/4 additions; crc32c n/8 instructions where the processor has SSE 4.2, else a table of 4 KiB
+// and about one cycle per byte. Threads: any; host only. Sources: Braden, Borman and Partridge, RFC 1071, 1988;
+// Castagnoli 1993; slicing: Kounavis and Berry 2005.
 #pragma once
 
 #include <allot/config.hpp>
@@ -66,8 +66,8 @@ inline std::uint32_t crc32c_by_table(const void* bytes, std::size_t n) noexcept 
     return ~crc;
 }
 
-#if ALLOT_SSE42
-inline std::uint32_t crc32c_by_instruction(const void* bytes, std::size_t n) noexcept {
+#if ALLOT_X86_64 && (ALLOT_SSE42 || !ALLOT_CUDA)
+ALLOT_FOR_SSE42 inline std::uint32_t crc32c_by_instruction(const void* bytes, std::size_t n) noexcept {
     const auto* at = static_cast<const unsigned char*>(bytes);
     std::uint64_t crc = ~std::uint32_t{0};
     for (; n >= 8; n -= 8, at += 8) {
@@ -79,16 +79,16 @@ inline std::uint32_t crc32c_by_instruction(const void* bytes, std::size_t n) noe
     for (; n != 0; --n, ++at) low = __builtin_ia32_crc32qi(low, *at);
     return ~low;
 }
+#else
+inline std::uint32_t crc32c_by_instruction(const void* bytes, std::size_t n) noexcept {
+    return crc32c_by_table(bytes, n);
+}
 #endif
 
 } // namespace detail
 
 inline std::uint32_t crc32c(const void* bytes, std::size_t n) noexcept {
-#if ALLOT_SSE42
-    return detail::crc32c_by_instruction(bytes, n);
-#else
-    return detail::crc32c_by_table(bytes, n);
-#endif
+    return ALLOT_HAS_SSE42() ? detail::crc32c_by_instruction(bytes, n) : detail::crc32c_by_table(bytes, n);
 }
 
 } // namespace allot::inline ALLOT_ABI

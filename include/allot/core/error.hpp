@@ -102,6 +102,7 @@ enum class misuse {
     pinned_halves,      // halves() of a stored object that is pinned
     moved_from,         // a stored object that was moved from is pinned or taken
     living_pin,         // a stored object ends, or is taken, while it is pinned
+    changed_while_read, // a stored object that pin() showed was changed: the change is lost
     not_storable,       // what is put into a store has memory that cannot be made again: a foreign block
     not_of_store,       // what is put into a store is not charged to its account, or one below it
     other_views,        // a buffer that is put into a store has a block with other views
@@ -151,6 +152,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "halves() of a stored object that is pinned: end its pins first",
         "a stored object that was moved from is pinned or taken: use the one that it was moved to",
         "a stored object ends, or is taken, while others pin it: end their pins first",
+        "a stored object was changed that pin() showed: the change is lost; call pin_to_change()",
         "a foreign block is put into a store, which cannot make it again: copy it first",
         "what is put into a store is not charged to the store's account, or one below it",
         "a buffer whose block has other views is put into a store: release them first",

@@ -4,8 +4,7 @@
 //   state      in memory   at home              what may happen next
 //   here       yes         no                   it is pinned; it is written, to leave
 //   both       yes         yes                  it is pinned; it leaves without being written
-//   writing    yes         being written        a pin keeps it in memory: it is `both` then
-//   changing   yes         being written        a pin to change it came meanwhile: what is written is dropped
+//   writing    yes         being written        a pin keeps it in memory: it is `both` then. A pin to change waits
 //   away       no          yes                  a pin reads it
 //   reading    being made  yes                  pins of others wait for the reader, who waits for no memory
 //
@@ -22,8 +21,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace spill {
 
-enum class entry_state : std::uint8_t { here, both, writing, changing, away, reading };
-inline constexpr std::size_t entry_states = 6;
+enum class entry_state : std::uint8_t { here, both, writing, away, reading };
+inline constexpr std::size_t entry_states = 5;
 
 enum class entry_event : std::uint8_t {
     write,   // a thread begins to write it to its home
@@ -56,10 +55,6 @@ inline constexpr auto entry_steps = [] {
         {writing, written, away},
         {writing, kept, both},
         {writing, failed, here},
-        {writing, change, changing},
-        {changing, kept, here},
-        {changing, failed, here},
-        {changing, change, changing},
         {away, read, reading},
         {away, made, both}, // by a thread that waited for memory meanwhile
         {away, moved, here},
@@ -94,9 +89,9 @@ constexpr entry_state after(entry_state from, entry_event by) noexcept {
     return c.legal ? c.to : from;
 }
 /// Whether its bytes are in memory.
-constexpr bool is_in_memory(entry_state s) noexcept { return s <= entry_state::changing; }
+constexpr bool is_in_memory(entry_state s) noexcept { return s <= entry_state::writing; }
 constexpr const char* text_of(entry_state s) noexcept {
-    constexpr const char* texts[] = {"here", "both", "writing", "changing", "away", "reading"};
+    constexpr const char* texts[] = {"here", "both", "writing", "away", "reading"};
     return texts[static_cast<std::size_t>(s)];
 }
 

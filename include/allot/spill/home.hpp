@@ -100,6 +100,13 @@ class home {
         const std::size_t room; // bytes of the largest object that it is for
     };
 
+    // An object that is written with others. The same is required of it.
+    struct written_object {
+        record* to;
+        std::span<const std::byte> bytes;
+        home_status how{};
+    };
+
     home(account& by, bool keeps_copies) noexcept : by_(by), keeps_copies_(keeps_copies) {}
     ~home() = default;
 
@@ -107,6 +114,13 @@ class home {
     virtual record* reserve(std::size_t bytes) noexcept = 0;
     // Keeps the bytes, at most `room`. Allocates no memory of the host. Requires: nothing is written in the record.
     virtual home_status write(record& to, byte_source& from) noexcept = 0;
+    // Keeps several objects, each of one piece; sets how each ended. A home may write them by one call.
+    virtual void write_together(std::span<written_object> all) noexcept {
+        for (written_object& o : all) {
+            byte_source from{o.bytes};
+            o.how = write(*o.to, from);
+        }
+    }
     // Reads [offset, offset + to.bytes) of what was written. Where it fails, the sink may hold anything.
     virtual home_status read(record& from, std::size_t offset, byte_sink& to) noexcept = 0;
     // Forgets what was written, and refunds it; the record can be written again.
@@ -157,6 +171,19 @@ class kept_bytes {
         if (s) record_->is_written = true, offset_ = 0, bytes_ = from.bytes;
         return s;
     }
+    /// The same for several, of one piece each: kept(i) and bytes(i) of object i; ended(i, status) how it ended.
+    template <class Kept, class Bytes, class Ended>
+    static void write_together(home& at, std::size_t n, Kept kept, Bytes bytes, Ended ended) noexcept {
+        home::written_object all[most_together];
+        for (std::size_t i = 0; i != n; ++i) all[i] = {kept(i).record_, bytes(i)};
+        at.write_together({all, n});
+        for (std::size_t i = 0; i != n; ++i) {
+            kept_bytes& k = kept(i);
+            if (all[i].how) k.record_->is_written = true, k.offset_ = 0, k.bytes_ = all[i].bytes.size();
+            ended(i, all[i].how);
+        }
+    }
+    static constexpr std::size_t most_together = 64;
     /// Reads all, in order. Requires: is_written(), to.bytes == bytes().
     home_status read(byte_sink& to) const noexcept { return home_->read(*record_, offset_, to); }
     /// Reads a part. Requires: is_written(), and the part is inside.

@@ -13,7 +13,7 @@
 // twice.
 // Invariant: an entry's bytes are in memory or at its home, or both; entry_state.hpp has the steps. No lock is held
 // while bytes move, or memory is requested or freed. A thread waits for another only while that moves an entry, and
-// waits for no memory. Cost: an entry 200 bytes, and its room at the home; a pin of what is in memory takes a lock; a
+// waits for no memory. Cost: a buffer 216 bytes, and its room at the home; a pin of what is in memory takes a lock; a
 // shortage O(groups), one for each task and account. Threads: any.
 // Source: Spark-RAPIDS' SpillFramework, 2024; Mars' spill of chunks, 2018, which writes one that has not changed again.
 #pragma once
@@ -44,6 +44,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -200,7 +201,8 @@ class store final : public reclaimer {
         home_status why;
         if (try_pin(e, to, how, why)) return;
         if (why.how != home_status::outcome::refused) raise(spill_error(name(), why));
-        if (moves(e)) raise(out_of_memory("allot: a pin inside a call about the entry itself", "", why.why));
+        if (why.why.outcome == charge_outcome::misused)
+            raise(out_of_memory("allot: a pin inside a call about the object itself", "", why.why));
         while (!pin_in_memory(e, how)) {
             kept_bytes part;
             if (!share(e, part)) continue; // it is in memory
@@ -223,17 +225,19 @@ class store final : public reclaimer {
     // The same; takes free memory alone, and waits for none. False: `why`.
     bool try_pin(entry& e, account& to, pin_kind how, home_status& why) noexcept {
         for (;;) {
+            {
+                const guard hold(lock_);
+                if (moves(e) && (how == pin_kind::changes || e.state == state::reading)) {
+                    why = {.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::misused}};
+                    return false;
+                }
+            }
             if (pin_in_memory(e, how)) return true;
             const guard hold(lock_);
-            if (e.state == state::away) {
-                step(e, event::read);
-                e.mover = sys::thread_token();
-                break;
-            }
-            if (moves(e)) {
-                why = {.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::misused}};
-                return false;
-            }
+            if (e.state != state::away) continue;
+            step(e, event::read);
+            e.mover = sys::thread_token();
+            break;
         }
         object* const made = e.restore(e.kept, to, false, why);
         kept_bytes old;
@@ -265,7 +269,7 @@ class store final : public reclaimer {
             gone = begin_leave(e);
         }
         if (gone == nullptr) return write(e, 0, why);
-        delete gone;
+        end_clean(gone);
         return true;
     }
     // A share of what is kept at home, where it is written first if it must be. None: it is pinned, or of no bytes.
@@ -385,7 +389,7 @@ class store final : public reclaimer {
             if (w->of == &e) w->spot.signal(1);
     }
 
-    // False: it is away.
+    // False: it is away. Requires, for a change: the thread does not move it.
     bool pin_in_memory(entry& e, pin_kind how) noexcept {
         kept_bytes old;
         {
@@ -401,6 +405,7 @@ class store final : public reclaimer {
         queues_.pull(e);
         ++e.pins;
         if (how == pin_kind::reads) return;
+        while (e.state == state::writing) wait_for_mover(e); // it is pinned, so it stays
         if (e.state == state::both) old = std::move(e.kept);
         step(e, event::change);
     }
@@ -419,6 +424,7 @@ class store final : public reclaimer {
     }
     void publish(entry& e, object& made, kept_bytes& old) noexcept {
         e.object = &made;
+        made.note_kept();
         ++stats_.read, stats_.bytes_read += e.bytes, stats_.in_memory += made.charged;
         if (!home_.keeps_copies()) old = std::move(e.kept);
         step(e, home_.keeps_copies() ? event::made : event::moved);
@@ -446,46 +452,85 @@ class store final : public reclaimer {
         e.mover = sys::thread_token();
         return nullptr;
     }
+    // Of one that leaves without a write.
+    void end_clean(object* o) const noexcept {
+        if (!o->is_as_kept()) report_misuse({.kind = misuse::changed_while_read, .heap = name()});
+        delete o;
+    }
     object* let_go(entry& e) noexcept {
         ++stats_.left, stats_.bytes_left += e.object->charged, stats_.in_memory -= e.object->charged;
         return std::exchange(e.object, nullptr);
     }
     // Returns: whether its memory was freed. The entry may have ended then.
     bool write(entry& e, std::uint32_t call, home_status& why) noexcept {
-        lock_.lock();
-        const bool wanted = e.pins == 0 && e.state == state::writing;
-        lock_.unlock();
-        if (wanted) {
-            if (!e.kept.has_room(e.bytes)) e.kept = kept_bytes(home_, e.bytes);
-            if (e.kept) why = e.write(*e.object, e.kept);
-            else why = {.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::no_memory}};
+        const bool begun = begin_write(e, why);
+        if (begun) why = e.write(*e.object, e.kept);
+        return end_write(e, begun, call, why);
+    }
+    // Whether it is to be written now. False: it is pinned, or has no room at its home: `why`.
+    bool begin_write(entry& e, home_status& why) noexcept {
+        {
+            const guard hold(lock_);
+            if (e.pins != 0) return false;
         }
+        if (!e.kept.has_room(e.bytes)) e.kept = kept_bytes(home_, e.bytes);
+        if (!e.kept) why = {.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::no_memory}};
+        return static_cast<bool>(e.kept);
+    }
+    bool end_write(entry& e, bool begun, std::uint32_t call, const home_status& why) noexcept {
         object* gone = nullptr;
         bool is_orphan = false;
+        if (begun && why) e.object->note_kept();
         std::unique_ptr<detail::entry_group> emptied;
         {
-            lock_.lock();
-            const bool written = wanted && why;
-            if (written && e.state == state::changing) { // what was written is not what is in memory
-                lock_.unlock();
-                e.kept.drop();
-                lock_.lock();
-            }
-            if (!wanted) step(e, event::failed);
-            else if (!why) step(e, event::failed), e.failed = call, ++stats_.failures, stats_.last_failure = why;
-            else if (e.state == state::changing || e.pins != 0) step(e, event::kept);
+            const guard hold(lock_);
+            if (!why) step(e, event::failed), e.failed = call, ++stats_.failures, stats_.last_failure = why;
+            else if (!begun) step(e, event::failed);
+            else if (e.pins != 0) step(e, event::kept);
             else step(e, event::written), gone = let_go(e);
-            if (written) ++stats_.written, stats_.bytes_written += e.bytes;
+            if (begun && why) ++stats_.written, stats_.bytes_written += e.bytes;
             queues_.push(e);
             moved(e);
             is_orphan = e.is_orphan;
             if (is_orphan) emptied = take_out(e);
-            lock_.unlock();
         }
         if (is_orphan) finish(e);
         const bool freed = gone != nullptr;
         delete gone;
         return freed;
+    }
+    // The first of the list, and those behind it, as long as they are small and of one piece: written by one call of
+    // the home. ended(charged, bytes, freed, status) for each.
+    template <class Ended> void write_some(entry*& list, std::uint32_t call, Ended ended) noexcept {
+        struct {
+            entry* e;
+            std::span<const std::byte> bytes;
+        } some[kept_bytes::most_together];
+        std::size_t n = 0, sum = 0;
+        const auto end = [&](entry& e, bool begun, const home_status& why) {
+            const std::size_t charged = e.object->charged, bytes = e.bytes;
+            ended(charged, bytes, end_write(e, begun, call, why), why);
+        };
+        while (entry* const e = list) {
+            const std::span<const std::byte> bytes = e->object->in_one_piece();
+            const bool is_small = !bytes.empty() && bytes.size() <= most_small;
+            if (n != 0 && (!is_small || n == kept_bytes::most_together || sum + bytes.size() > most_in_one_call)) break;
+            list = e->next;
+            home_status why;
+            const bool begun = begin_write(*e, why);
+            if (begun && is_small) {
+                some[n++] = {e, bytes};
+                sum += bytes.size();
+                continue;
+            }
+            if (begun) why = e->write(*e->object, e->kept);
+            end(*e, begun, why);
+            if (n == 0) return;
+        }
+        kept_bytes::write_together(
+            home_, n, [&](std::size_t i) -> kept_bytes& { return some[i].e->kept; },
+            [&](std::size_t i) { return some[i].bytes; },
+            [&](std::size_t i, const home_status& why) { end(*some[i].e, true, why); });
     }
     void note_failure(const home_status& why) noexcept {
         const guard hold(lock_);
@@ -524,30 +569,29 @@ class store final : public reclaimer {
             while (object* const gone = leave) {
                 leave = gone->next;
                 const std::size_t bytes = gone->charged;
-                delete gone;
+                end_clean(gone);
                 freed += bytes;
                 ends(bytes, true);
             }
-            while (entry* const e = to_write) {
-                to_write = e->next;
-                const std::size_t bytes = e->object->charged, written = e->bytes;
-                home_status why;
-                const bool has_left = write(*e, call, why);
-                ends(bytes, has_left);
-                if (has_left) freed += bytes;
-                else if (why.how == home_status::outcome::refused) too_large = detail::min(too_large, written);
-                else if (!why && ++failures == most_failures) too_large = 0; // what is at home may leave
-                if (!has_left && why) continue;                              // it was pinned
-                const guard hold(lock_);
-                if (has_left) backoff_ = {};
-                else if (why.how == home_status::outcome::refused) backoff_.refused(written, room);
-                else backoff_.failed();
-            }
+            while (to_write != nullptr)
+                write_some(to_write, call,
+                           [&](std::size_t bytes, std::size_t written, bool left, const home_status& why) {
+                               ends(bytes, left);
+                               const bool is_refused = why.how == home_status::outcome::refused;
+                               if (left) freed += bytes;
+                               else if (is_refused) too_large = detail::min(too_large, written);
+                               else if (!why && ++failures == most_failures) too_large = 0; // what is at home may leave
+                               if (!left && why) return;                                    // it was pinned
+                               const guard hold(lock_);
+                               if (left) backoff_ = {};
+                               else is_refused ? backoff_.refused(written, room) : backoff_.failed();
+                           });
         }
         return freed;
     }
 
-    static constexpr unsigned most_failures = 3; // of a home, in one call
+    static constexpr unsigned most_failures = 3;                                    // of a home, in one call
+    static constexpr std::size_t most_small = 65'536, most_in_one_call = 1'048'576; // bytes that are written together
 
     account& of_;
     home& home_;

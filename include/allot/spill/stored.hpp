@@ -16,6 +16,7 @@
 //     hold(T&) -> held          takes the object over
 //     charged(held)             bytes that become free when it leaves
 //     write(held, kept)         writes it
+//     in_one_piece(held)        optional: its bytes, where they are in one piece; small ones are written together
 //     make(kept, account, waits, why) -> held      makes it again; where that fails, `why` says so, and the result is
 //     not used move_to(account, held&)   charges it to another account; throws where that refuses halves(unit) two of
 //     them, and the part of what is kept that each needs
@@ -35,6 +36,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -54,6 +56,10 @@ template <class T> class entry_of final : public store_entry {
 
     struct object final : stored_object {
         template <class Make> explicit object(Make make) : stored_object(0), value(make()) {}
+        std::span<const std::byte> in_one_piece() const noexcept override {
+            if constexpr (requires { storing<T>::in_one_piece(value); }) return storing<T>::in_one_piece(value);
+            else return {};
+        }
         held value;
     };
 

@@ -18,6 +18,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
@@ -48,6 +49,7 @@ template <> struct storing<buffer> {
         byte_source source{from.bytes()};
         return to.write(source);
     }
+    static std::span<const std::byte> in_one_piece(const buffer& b) noexcept { return b.bytes(); }
     buffer make(const kept_bytes& from, account& to, bool waits, home_status& why) const {
         buffer b = waits ? memory->allocate(to, bytes) : [&] {
             const cost_cap calls_none{reclaimer::idle};

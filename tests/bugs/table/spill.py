@@ -4,13 +4,13 @@ from .bug import bug
 BUGS = {
     "pinned_object_leaves": bug(
         "unit/spill/store.cpp",
-        "else if (e.state == state::changing || e.pins != 0) step(e, event::kept);",
-        "else if (e.state == state::changing) step(e, event::kept);",
+        "else if (e.pins != 0) step(e, event::kept);",
+        "",
         law=11, smoke=True),
-    "change_during_a_write_is_lost": bug(
+    "change_does_not_wait_for_a_write": bug(
         "unit/spill/store.cpp",
-        "if (written && e.state == state::changing) {",
-        "if (written && false) {",
+        "while (e.state == state::writing) wait_for_mover(e);",
+        "",
         law=11),
     "write_holds_up_other_requests": bug(
         "unit/spill/store.cpp",

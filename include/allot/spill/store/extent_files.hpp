@@ -121,7 +121,12 @@ class extent_files {
         static constexpr std::byte zeros[unit]{};
         sys::file_part parts[] = {{const_cast<std::byte*>(from), bytes},
                                   {const_cast<std::byte*>(zeros), align_up(bytes, unit) - bytes}};
-        const io_result r = io.write(space.file(file), offset, {parts, parts[1].iov_len != 0 ? 2u : 1u});
+        return write(file, offset, {parts, parts[1].iov_len != 0 ? 2u : 1u}, bytes);
+    }
+    /// The same of several pieces, which together are whole units; `bytes`: of all.
+    home_status write(std::uint32_t file, std::uint64_t offset, std::span<sys::file_part> parts,
+                      std::size_t bytes) noexcept {
+        const io_result r = io.write(space.file(file), offset, parts);
         space.note_write(file, r.error);
         return r ? home_status{} : failed_at("write", file, offset, bytes, r.error);
     }

@@ -19,6 +19,7 @@
 #include <allot/core/values.hpp>
 #include <allot/spill/home.hpp>
 #include <allot/spill/spill_error.hpp>
+#include <allot/spill/store/extent_batch.hpp>
 #include <allot/spill/store/extent_file.hpp>
 #include <allot/spill/store/extent_files.hpp>
 #include <allot/spill/store/extent_list.hpp>
@@ -114,6 +115,23 @@ class spill_files final : public home {
     }
     home_status write(record& to, byte_source& from) noexcept override {
         return detail::extent_writer(*of_, *static_cast<object&>(to).list, from).write();
+    }
+    void write_together(std::span<written_object> all) noexcept override {
+        static_assert(kept_bytes::most_together <= detail::extent_batch::most);
+        detail::extent_batch batch{*of_};
+        written_object* of_list[detail::extent_batch::most];
+        std::size_t n = 0;
+        const auto alone = [&](written_object& o) {
+            byte_source from{o.bytes};
+            o.how = write(*o.to, from);
+        };
+        for (written_object& o : all)
+            if (batch.add(*static_cast<object&>(*o.to).list, o.bytes)) of_list[n++] = &o;
+            else alone(o);
+        batch.write([&](const detail::extent_list& failed) {
+            for (std::size_t i = 0; i != n; ++i)
+                if (static_cast<object&>(*of_list[i]->to).list == &failed) alone(*of_list[i]);
+        });
     }
     home_status read(record& from, std::size_t offset, byte_sink& to) noexcept override {
         return detail::extent_reader(*of_, *static_cast<object&>(from).list, to).read(offset);
