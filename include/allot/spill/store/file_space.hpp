@@ -160,6 +160,7 @@ class file_space {
         sys::file at, direct;
         const char* directory = "";
         std::uint64_t end = 0;                // of the space that the fit has
+        std::uint64_t allowed = 0;            // bytes that may be written, as the process's limit was
         std::atomic<bool> has_failed = false; // the last write; changed under the lock
         bool is_full = false;                 // as large as a file can be
         bool can_punch = true;
@@ -180,11 +181,17 @@ class file_space {
         punch_for(bytes, limit);
         auto r = runs_.allocate(bytes, unit, fresh(i).number);
         if (!r && grow(i, bytes)) r = runs_.allocate(bytes, unit, fresh(i).number);
-        if (r && r.address - base(i) + r.bytes <= sys::file::most_bytes()) return r;
+        if (r && is_allowed(files_[i], r.address - base(i) + r.bytes)) return r;
         if (r) runs_.release(r.address, fresh(i));
         files_[i].is_full = true;
         error = EFBIG;
         return {};
+    }
+    // Whether the process's limit of a file lets it be as large. The limit is read again for each MiB.
+    static bool is_allowed(one_file& f, std::uint64_t end) noexcept {
+        if (end <= f.allowed) return true;
+        f.allowed = std::min(sys::file::most_bytes(), align_up(end, std::size_t{1} << 20));
+        return end <= f.allowed;
     }
     int open(one_file& f) noexcept {
         const int error = f.at.open_unnamed(f.directory);
