@@ -74,12 +74,10 @@ class extent_writer {
                 if (const home_status s = charge(rounded(raw)); !s) return s;
             {
                 const staging_buffers::held buffer(of_.staging);
-                std::byte* staged = nullptr;
-                const std::byte* data = from_.data + to_.count * of_.extent_bytes;
-                if (from_.data == nullptr) {
-                    data = staged = buffer.raw();
-                    if (!from_.next({staged, raw})) return of_.counters.failed(of_.failure("copy", "", EIO));
-                }
+                std::byte* staged = from_.data == nullptr ? buffer.raw() : nullptr;
+                const std::byte* data = staged;
+                if (staged == nullptr) data = from_.data + to_.count * of_.extent_bytes;
+                else if (!from_.next({staged, raw})) return of_.counters.failed(of_.failure("copy", "", EIO));
                 const std::size_t packed = packs ? pack(data, raw, buffer.packed()) : 0;
                 const std::size_t stored = packed != 0 ? packed : raw;
                 if (packed != 0) data = staged = buffer.packed(), spare = rounded(raw) - rounded(packed);
@@ -125,7 +123,7 @@ class extent_writer {
         }
         if (const home_status s = of_.write(part_.file, offset, data, bytes, staged); !s) {
             const bool is_full = s.error == ENOSPC || s.error == EDQUOT;
-            if (is_full && of_.space.punch_stale(part_.file)) return; // and again
+            if (is_full && of_.space.punch_stale(part_.file) != 0) return; // and again
             last_ = s;
             avoid_ |= file_space::file_mask{1} << part_.file;
             return end_part();

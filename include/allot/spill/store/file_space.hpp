@@ -9,7 +9,7 @@
 // A directory has one file, and a second one where the first is as large as a file can be. Files whose last write
 // failed are used after all others.
 // Invariant: bytes in use and stale bytes together are at most the limit, where files can be punched.
-// Cost: O(log n) under one lock; about 80 bytes per extent that room was made for; 8 KB per file. take() allocates
+// Cost: O(log n) under one lock; about 140 bytes per extent that room was made for; 8 KB per file. take() allocates
 // nothing for these. Threads: any, but for open().
 // Source: best_fit_runs; punched holes, Linux 2.6.38.
 #pragma once
@@ -83,8 +83,8 @@ class file_space {
     /// Reserves the metadata of that many more parts that are in use at once, until leave(). False: no host memory.
     bool enter(std::size_t parts) noexcept {
         const lock_guard hold(lock_);
-        // Stale and fresh parts are not joined, so there may be more of them than one between two in use.
-        if (!runs_.reserve(2 * (parts_ + parts) + 64)) return false;
+        // Between two parts in use there is as a rule one stale and one fresh run.
+        if (!runs_.reserve((parts_ + parts) * 3 / 2 + 64)) return false;
         return parts_ += parts, true;
     }
     void leave(std::size_t parts) noexcept {
@@ -118,12 +118,19 @@ class file_space {
     /// The part that begins there is no more in use.
     void give(std::uint32_t file, std::uint64_t offset) noexcept { cut({.file = file, .offset = offset}, 0); }
 
-    /// Returns all stale space of a file to its file system. False: there is none.
-    bool punch_stale(std::uint32_t i) noexcept {
-        const lock_guard hold(lock_);
-        bool any = false;
-        while (punch(i)) any = true;
-        return any;
+    /// Returns the stale space of a file to its file system. Returns: how many bytes.
+    std::size_t punch_stale(std::uint32_t i) noexcept {
+        for (std::size_t all = 0;;) {
+            const lock_guard hold(lock_); // others go on between two calls
+            const std::size_t n = punch(i);
+            if (n == 0) return all;
+            all += n;
+        }
+    }
+    std::size_t punch_all() noexcept {
+        std::size_t all = 0;
+        for (std::uint32_t i = 0; i != count_; ++i) all += punch_stale(i);
+        return all;
     }
     /// Notes how a write to a file ended.
     void note_write(std::uint32_t i, int error) noexcept {
@@ -153,6 +160,7 @@ class file_space {
         sys::file at, direct;
         const char* directory = "";
         std::uint64_t end = 0;                // of the space that the fit has
+        std::uint64_t allowed = 0;            // bytes that may be written, as the process's limit was
         std::atomic<bool> has_failed = false; // the last write; changed under the lock
         bool is_full = false;                 // as large as a file can be
         bool can_punch = true;
@@ -173,11 +181,17 @@ class file_space {
         punch_for(bytes, limit);
         auto r = runs_.allocate(bytes, unit, fresh(i).number);
         if (!r && grow(i, bytes)) r = runs_.allocate(bytes, unit, fresh(i).number);
-        if (r && r.address - base(i) + r.bytes <= sys::file::most_bytes()) return r;
+        if (r && is_allowed(files_[i], r.address - base(i) + r.bytes)) return r;
         if (r) runs_.release(r.address, fresh(i));
         files_[i].is_full = true;
         error = EFBIG;
         return {};
+    }
+    // Whether the process's limit of a file lets it be as large. The limit is read again for each MiB.
+    static bool is_allowed(one_file& f, std::uint64_t end) noexcept {
+        if (end <= f.allowed) return true;
+        f.allowed = std::min(sys::file::most_bytes(), align_up(end, std::size_t{1} << 20));
+        return end <= f.allowed;
     }
     int open(one_file& f) noexcept {
         const int error = f.at.open_unnamed(f.directory);
@@ -212,12 +226,13 @@ class file_space {
     fit::run largest_stale(std::uint32_t i) const noexcept {
         return files_[i].can_punch ? runs_.largest(stale(i).number) : fit::run{};
     }
-    // Punches the largest stale run. False: there is none, or the file system cannot.
-    bool punch(std::uint32_t i) noexcept {
+    // Punches the largest stale run. Returns its bytes; 0: there is none, or the file system cannot.
+    std::size_t punch(std::uint32_t i) noexcept {
         const fit::run r = largest_stale(i);
-        if (!r) return false;
-        if (files_[i].at.punch(r.address - base(i), r.bytes) != 0) return files_[i].can_punch = false;
-        return runs_.retag(r, fresh(i));
+        if (!r) return 0;
+        if (files_[i].at.punch(r.address - base(i), r.bytes) != 0) return files_[i].can_punch = false, 0;
+        runs_.retag(r, fresh(i));
+        return r.bytes;
     }
 
     mutable sys::mutex lock_{lock_rank::leaf};

@@ -8,7 +8,7 @@
 // object is written as extents of 1 MiB, each with a checksum that is verified when it is read. The account is charged
 // for the blocks of what is kept. A directory that fails is used after the others.
 // Invariant: blocks on disk do not exceed the account's limit, where the file system can punch holes.
-// Cost: to write is a call per 8 MiB, and allocates nothing; reserved are 24 bytes, and about 80 of metadata, per
+// Cost: to write is a call per 8 MiB, and allocates nothing; reserved are 24 bytes, and about 140 of metadata, per
 // extent; staging buffers of one extent each (staging_buffers.hpp). The switch ALLOT_LZ4 adds compression.
 // Threads: any, but for construction and destruction; a child of fork may only read what was kept before. Source: Spark's spill files, 2014; Mars' storage backends, 2021.
 #pragma once
@@ -75,6 +75,8 @@ class spill_files final : public home {
         s.uses_uring = of_->uses_uring();
         return s;
     }
+    /// Returns space that is used no more, and would be used again, to the file systems. Returns: how many bytes.
+    std::size_t trim() noexcept { return of_ == nullptr ? 0 : of_->space.punch_all(); }
     /// The extents that have bytes of it, in order. Requires: it is written here.
     /// Throws: std::bad_alloc.
     std::vector<extent_file> extents_of(const kept_bytes& kept) const {

@@ -130,6 +130,28 @@ TEST_CASE("blocks on the disk never exceed the account's limit", "[spill]") {
     CHECK(disk.used() == 0);
 }
 
+TEST_CASE("a trim returns to the disk what is used no more", "[spill]") {
+    account disk{name{"disk"}};
+    spill_files files{disk, {"/tmp", "/tmp"}};
+    const auto data = some_bytes(1_MiB);
+    std::vector<kept_bytes> all;
+    for (int i = 0; i != 12; ++i) REQUIRE(keep(all.emplace_back(files, data.size()), data));
+    const int first = files.extents_of(all[0])[0].descriptor(), second = files.extents_of(all[1])[0].descriptor();
+    CHECK(on_disk(first) + on_disk(second) >= 12_MiB);
+    CHECK(files.trim() == 0);
+    for (std::size_t i = 0; i != 12; ++i)
+        if (i % 5 != 0) all[i].drop();
+    CHECK(files.stats().stale_bytes == 9_MiB);
+    CHECK(files.trim() == 9_MiB);
+    CHECK(files.stats().stale_bytes == 0);
+    CHECK(on_disk(first) + on_disk(second) <= 3_MiB + 128_KiB); // the file system's own blocks
+    for (kept_bytes& k : all) {
+        if (!k.is_written()) REQUIRE(keep(k, data));
+        CHECK(read_back(k) == data);
+    }
+    CHECK(files.valid());
+}
+
 TEST_CASE("several directories have a file each, and share the objects", "[spill]") {
     account disk{name{"disk"}};
     spill_files files{disk, {"/tmp", "/var/tmp", "/tmp"}};
