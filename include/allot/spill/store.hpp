@@ -34,8 +34,9 @@
 #include <allot/spill/entry_state.hpp>
 #include <allot/spill/home.hpp>
 #include <allot/spill/spill_error.hpp>
+#include <allot/spill/store_stats.hpp>
+#include <allot/spill/write_backoff.hpp>
 #include <allot/sync/lock_guard.hpp>
-#include <allot/sys/clock.hpp>
 #include <allot/sys/lock_rank.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/parking.hpp>
@@ -55,21 +56,6 @@ template <class T> struct storing; // stored.hpp
 
 /// A type that a store can hold: the header is included that says how.
 template <class T> concept storable = requires { typename storing<T>::held; };
-
-/// What a store did, in entries and bytes.
-struct store_stats {
-    std::size_t entries = 0;       // now
-    std::size_t in_memory = 0;     // bytes charged for those that are in memory now
-    std::size_t free_to_leave = 0; // of them, of those that are not pinned
-    std::uint64_t left = 0;        // times that an entry's memory was freed, and what became free
-    std::uint64_t bytes_left = 0;
-    std::uint64_t written = 0; // times that an entry was written; one that left clean was not
-    std::uint64_t bytes_written = 0;
-    std::uint64_t read = 0;
-    std::uint64_t bytes_read = 0;
-    std::uint64_t failures = 0; // writes and reads that failed, or that the home refused
-    home_status last_failure{};
-};
 
 /// Requires: its account and its home outlive it; it outlives its handles.
 class store final : public reclaimer {
@@ -320,30 +306,6 @@ class store final : public reclaimer {
     }
 
   private:
-    // What no request has written again and again, though its home cannot keep it: else two that wait for memory would
-    // wake each other for ever.
-    class write_backoff {
-      public:
-        // Objects of as many bytes, and more, are not written now; SIZE_MAX: all are.
-        std::size_t too_large(std::size_t room) const noexcept {
-            if (next_ != 0 && !sys::parking::is_past(next_)) return 0;
-            return room > room_ ? SIZE_MAX : refused_;
-        }
-        // Until its account has more room.
-        void refused(std::size_t bytes, std::size_t room) noexcept {
-            refused_ = bytes;
-            room_ = room;
-        }
-        // For 10 ms, and twice as long each time, up to 5 s.
-        void failed() noexcept {
-            span_ = span_ == 0 ? 10'000'000 : span_ < 2'500'000'000 ? span_ * 2 : 5'000'000'000;
-            next_ = sys::fine_clock::now() + span_;
-        }
-
-      private:
-        std::size_t refused_ = SIZE_MAX, room_ = 0;
-        std::uint64_t span_ = 0, next_ = 0; // nanoseconds; 0: it did not fail
-    };
     struct mover_wait {
         const entry* of;
         sys::parking spot{};
@@ -598,7 +560,7 @@ class store final : public reclaimer {
     mutable sys::mutex lock_{lock_rank::leaf};
     detail::entry_queues queues_;
     intrusive_list<mover_wait, &mover_wait::place> waits_;
-    write_backoff backoff_;
+    detail::write_backoff backoff_;
     std::uint32_t calls_ = 0; // of free()
     store_stats stats_;
 };

@@ -42,4 +42,24 @@ BUGS = {
         "return !by.life.is_closed() && (f.at == nullptr || by.is_below(f.at->node()));",
         "return !by.life.is_closed();",
         law=2),
+    "damaged_extent_is_not_found": bug(
+        "unit/spill/store/extent_file.cpp",
+        "for (; s && i != last; at += from_[i++].stored) s = of_.verify(from_[i], at);",
+        "for (; s && i != last; at += from_[i++].stored) {}",
+        law=7),
+    "stale_space_exceeds_the_disks_limit": bug(
+        "unit/spill/store/file_space.cpp",
+        "punch_for(bytes, limit);",
+        "",
+        law=1),
+    "extent_in_use_is_used_again": bug(
+        "unit/spill/store/extent_file.cpp",
+        "if (o.list->shares.fetch_sub(1, std::memory_order_acq_rel) == 1) {",
+        "if (o.list->shares.fetch_sub(1, std::memory_order_acq_rel) != 0) {",
+        law=11),
+    "failed_write_stays_charged": bug(
+        "unit/spill/store/spill_files.cpp",
+        "else of_.give(to_);",
+        "",
+        law=2),
 }
