@@ -57,9 +57,9 @@ BUGS = {
         "if (o.list->shares.fetch_sub(1, std::memory_order_acq_rel) == 1) {",
         "if (o.list->shares.fetch_sub(1, std::memory_order_acq_rel) != 0) {",
         law=11),
-    "failed_write_stays_charged": bug(
-        "unit/spill/store/spill_files.cpp",
-        "else of_.give(to_);",
+    "staging_buffer_wakes_nobody": bug(
+        "threads/spill_files.cpp",
+        "free_.notify_one();",
         "",
-        law=2),
+        law=4),
 }
