@@ -263,11 +263,11 @@ ALLOT_ALWAYS_INLINE void release_view(buffer_ledger& l) noexcept {
     else if (ALLOT_UNLIKELY(l.views.fetch_sub(1, std::memory_order_acq_rel) == 1)) end_ledger(l);
 }
 
-// Whether the block has another view than the ledger's only one.
-inline bool has_other_view(const buffer_ledger& l) noexcept {
+// Whether the block has other views than `known` ones of the ledger.
+inline bool has_other_view(const buffer_ledger& l, std::uint32_t known = 1) noexcept {
     buffer_block& b = *l.block;
     const lock_guard hold(b.lock);
-    return b.ledgers->next != nullptr || l.views.load(std::memory_order_acquire) != 1;
+    return b.ledgers->next != nullptr || l.views.load(std::memory_order_acquire) != known;
 }
 // For tests: whether the ledgers of the view's block are sound, and the view lies in the block.
 inline bool is_valid(const raw_view& v) noexcept {

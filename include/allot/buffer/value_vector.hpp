@@ -72,8 +72,14 @@ class validity_bits {
     moved_number<std::size_t> first_; // the bit of value 0, below 8
 };
 
-// Moves the buffers of a vector to another account.
+// The buffers of a vector: whether others view their blocks; moves to another account.
 struct vector_parts {
+    static bool are_of_one_block(const buffer& a, const buffer& b) noexcept {
+        return a && b && a.view_.ledger->block == b.view_.ledger->block;
+    }
+    static bool are_shared(const buffer& a, const buffer& b) noexcept {
+        return are_of_one_block(a, b) ? has_other_view(*a.view_.ledger, 2) : a.is_shared() || b.is_shared();
+    }
     // Charges `to` for the block of each part, until `to` is closed. Returns the worst status. Requires views of all
     // parts for `to`.
     template <class... Parts> static charge_status transfer_charge(account& to, const Parts&... parts) noexcept {

@@ -17,9 +17,10 @@
 //     charged(held)             bytes that become free when it leaves
 //     write(held, kept)         writes it
 //     in_one_piece(held)        optional: its bytes, where they are in one piece; small ones are written together
-//     make(kept, account, waits, why) -> held      makes it again; where that fails, `why` says so, and the result is
-//     not used move_to(account, held&)   charges it to another account; throws where that refuses halves(unit) two of
-//     them, and the part of what is kept that each needs
+//     make(kept, account, waits, why) -> held      makes it again; where that fails, `why` says so, and nobody uses it
+//     move_to(account, held&)   charges it to another account; throws where that refuses
+//     count()                   of its bytes, values or rows
+//     part(from, n, kept)       what is remembered of `n` of them, and the part of what is kept that they need
 // Invariant: an empty handle has 0 bytes. Cost: 8 bytes. Threads: one at a time; any may pin. Source: as store.hpp.
 #pragma once
 
@@ -42,10 +43,10 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// A part of what a home keeps of an object.
+/// A part of an object that is away.
 template <class T> struct stored_part {
     storing<T> how;
-    std::size_t from, bytes;
+    kept_bytes kept; // a share of the whole's
 };
 
 namespace detail {
@@ -192,15 +193,17 @@ template <class T> class stored {
     std::vector<stored> halves(std::size_t unit = 1) const {
         std::vector<stored> parts;
         if (entry_ == nullptr) return parts;
-        const auto two = entry_->how.halves(unit == 0 ? 1 : unit);
-        if (!two) return parts;
+        if (unit == 0) unit = 1;
+        const std::size_t count = entry_->how.count(), first = count / 2 / unit * unit;
+        if (first == 0) return parts;
         const kept_bytes whole = entry_->in.share_of(*entry_);
         if (!whole) {
             report_misuse({.kind = misuse::pinned_halves, .heap = entry_->in.name()});
             return parts;
         }
         parts.reserve(2);
-        for (const stored_part<T>& p : *two) parts.push_back(stored{entry_->in, p.how, whole.slice(p.from, p.bytes)});
+        parts.push_back(stored{entry_->in, entry_->how.part(0, first, whole)});
+        parts.push_back(stored{entry_->in, entry_->how.part(first, count - first, whole)});
         return parts;
     }
 
@@ -225,10 +228,10 @@ template <class T> class stored {
         entry_->hold(value);
         in.begin(*entry_);
     }
-    stored(store& in, const storing<T>& how, kept_bytes part) : stored(away(in, how, std::move(part))) {}
-    static std::unique_ptr<entry> away(store& in, const storing<T>& how, kept_bytes part) {
-        auto made = std::make_unique<entry>(in, how);
-        made->kept = std::move(part);
+    stored(store& in, stored_part<T> part) : stored(away(in, std::move(part))) {}
+    static std::unique_ptr<entry> away(store& in, stored_part<T> part) {
+        auto made = std::make_unique<entry>(in, part.how);
+        made->kept = std::move(part.kept);
         made->state = spill::entry_state::away;
         return made;
     }

@@ -15,7 +15,6 @@
 #include <allot/spill/home.hpp>
 #include <allot/spill/stored.hpp>
 
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -32,6 +31,22 @@ namespace detail {
     text.put("allot: ").put(text_of(what));
     allot::raise(out_of_memory{text.view(), "", {.outcome = charge_outcome::misused}});
 }
+// The account that is charged for a buffer; raises where the buffer cannot be stored. Requires: it is not empty.
+inline account& account_to_store(const buffer& b, bool is_shared) {
+    account& by = *b.charged();
+    if (!buffer_memory::of(b)) raise_not_storable(misuse::not_storable, by.name());
+    if (is_shared) raise_not_storable(misuse::other_views, by.name());
+    if (!b.host_access()) raise_not_storable(misuse::no_host_access, by.name());
+    return by;
+}
+// Memory for what comes back. None: `why`; where it waits, it throws.
+inline buffer make_buffer(const buffer_memory& from, account& to, std::size_t bytes, bool waits, home_status& why) {
+    if (waits) return from.allocate(to, bytes);
+    const cost_cap calls_none{reclaimer::idle};
+    buffer b = from.try_allocate(to, bytes, &why.why);
+    if (!b) why.how = home_status::outcome::refused;
+    return b;
+}
 
 } // namespace detail
 
@@ -41,7 +56,8 @@ template <> struct storing<buffer> {
     using held = buffer;
 
     storing(const buffer& b, account& of_store)
-        : by(b ? account_of(b) : of_store), memory(buffer_memory::of(b)), bytes(b.size()) {}
+        : by(b ? detail::account_to_store(b, b.is_shared()) : of_store), memory(buffer_memory::of(b)), bytes(b.size()) {
+    }
 
     static buffer hold(buffer& b) noexcept { return std::move(b); }
     static std::size_t charged(const buffer& b) noexcept { return b.block_bytes(); }
@@ -51,14 +67,8 @@ template <> struct storing<buffer> {
     }
     static std::span<const std::byte> in_one_piece(const buffer& b) noexcept { return b.bytes(); }
     buffer make(const kept_bytes& from, account& to, bool waits, home_status& why) const {
-        buffer b = waits ? memory->allocate(to, bytes) : [&] {
-            const cost_cap calls_none{reclaimer::idle};
-            return memory->try_allocate(to, bytes, &why.why);
-        }();
-        if (!b) {
-            why.how = home_status::outcome::refused;
-            return b;
-        }
+        buffer b = detail::make_buffer(*memory, to, bytes, waits, why);
+        if (!b) return b;
         byte_sink sink{b.bytes()};
         why = from.read(sink);
         return b;
@@ -69,31 +79,16 @@ template <> struct storing<buffer> {
         if (!moved.view) detail::raise_refused(to, moved.status);
         b = std::move(moved.view);
     }
-    std::optional<std::array<stored_part<buffer>, 2>> halves(std::size_t unit) const noexcept {
-        if (bytes / 2 < unit) return std::nullopt;
-        const std::size_t first = bytes / 2 / unit * unit;
-        return std::array<stored_part<buffer>, 2>{
-            {{part(first), 0, first}, {part(bytes - first), first, bytes - first}}};
+    std::size_t count() const noexcept { return bytes; }
+    stored_part<buffer> part(std::size_t from, std::size_t n, const kept_bytes& whole) const noexcept {
+        stored_part<buffer> p{*this, whole.slice(from, n)};
+        p.how.bytes = n;
+        return p;
     }
 
     account& by;
     std::optional<buffer_memory> memory; // none: it is empty
     std::size_t bytes;
-
-  private:
-    storing part(std::size_t n) const noexcept {
-        storing s{*this};
-        s.bytes = n;
-        return s;
-    }
-    static account& account_of(const buffer& b) {
-        account* const by = b.charged();
-        const char* const name = by->name();
-        if (!buffer_memory::of(b)) detail::raise_not_storable(misuse::not_storable, name);
-        if (b.is_shared()) detail::raise_not_storable(misuse::other_views, name);
-        if (!b.host_access()) detail::raise_not_storable(misuse::no_host_access, name);
-        return *by;
-    }
 };
 static_assert(spillable<stored<buffer>>);
 
