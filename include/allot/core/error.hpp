@@ -106,6 +106,8 @@ enum class misuse {
     not_storable,       // what is put into a store has memory that cannot be made again: a foreign block
     not_of_store,       // what is put into a store is not charged to its account, or one below it
     other_views,        // a buffer that is put into a store has a block with other views
+    other_links,        // a row that is put into a store has other links than that of its array
+    no_encoding,        // a row that is more than its bytes, of a type without encode, is put into a store
     // reported in every build, to the damage sink; no misuse
     too_many_links, // a row reached the maximum of links: it is never freed
     // damage, found by a guard or a row's checksum; reported in every build
@@ -156,6 +158,8 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a foreign block is put into a store, which cannot make it again: copy it first",
         "what is put into a store is not charged to the store's account, or one below it",
         "a buffer whose block has other views is put into a store: release them first",
+        "a row with other links than its array's is put into a store: release them first",
+        "a row that is more than its bytes is put into a store: give its type encode and decode",
         "too many links of a row: it will never be freed",
         "a free row was written: its link leads to no slot",
         "bytes behind a row were written",

@@ -3,8 +3,8 @@
 // A row_type is identified by its address, and must outlive every manager that it was passed to (docs/rules.md, Row
 // types); `row_type_of<T>` lives until the program ends. `destroy` is called at the last release of a finalized row; it
 // must not throw, and may release other rows. Rows of packed heaps are aligned to 4 bytes, others to 8, and to at most
-// 4096 on request. A check appends 4 bytes to each row: seal(row) writes them; check(row) and the last release compare
-// the row with them.
+// 4096 on request. A type that is more than its bytes has encode and decode, if its rows are to leave memory. A check
+// appends 4 bytes to each row: seal(row) writes them; check(row) and the last release compare the row with them.
 // Source: IRowAllocatorCache (HPCC roxiemem, 2010), with the functions in the type itself; thorhelper's row checks.
 #pragma once
 
@@ -19,6 +19,9 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+
+class row_writer;
+class row_reader;
 
 /// How compaction and resize move a row that holds a T: not at all, as bytes, or by its move constructor.
 enum class relocation : std::uint8_t { none, bytes, moved };
@@ -49,6 +52,11 @@ struct row_type {
     // Makes the memory `to` the row at `from`, whose object ends. Called without a lock; must not use the manager.
     // Null: relocate_bytes, or relocate_never where there is something to destroy.
     void (*relocate)(void* to, void* from) noexcept = nullptr;
+    // For stores (row_encoding.hpp): both or none. encode() writes the row; decode() makes it in memory of the size
+    // that it had. False, or an exception: nothing was made. They hold no lock, and may use the manager; encode() may
+    // not.
+    void (*encode)(const void* row, row_writer& to) noexcept = nullptr;
+    bool (*decode)(void* row, row_reader& from) = nullptr;
 
     static constexpr std::size_t max_align = 4096;
 
@@ -59,6 +67,10 @@ struct row_type {
     // Whether `relocate` moves the row, not a copy of its bytes. `constructed`: the row is finalized.
     constexpr bool moves_as_object(bool constructed) const noexcept {
         return !moves_as_bytes() && (destroy == nullptr || constructed);
+    }
+    // Whether the row is more than its bytes: a store keeps what encode() writes of it.
+    constexpr bool leaves_encoded(bool constructed) const noexcept {
+        return destroy != nullptr ? constructed : !moves_as_bytes() || encode != nullptr;
     }
     constexpr std::size_t check_bytes() const noexcept { return check == row_check::none ? 0 : 4; }
 };
@@ -79,6 +91,15 @@ template <class T> void relocate_row(void* to, void* from) noexcept {
     static_cast<T*>(from)->~T();
 }
 
+// T says itself how it is written, and made again.
+template <class T>
+concept encoded_row = requires(const T& row, row_writer& to, row_reader& from) {
+    row.encode(to);
+    T(from);
+};
+template <class T> void encode_row(const void* row, row_writer& to) noexcept { static_cast<const T*>(row)->encode(to); }
+template <class T> bool decode_row(void* row, row_reader& from) { return ::new (row) T(from), true; }
+
 template <class T> constexpr row_type make_row_type() noexcept {
     static_assert(std::is_object_v<T> && !std::is_array_v<T>,
                   "allot: a row must hold an object that is not an array: use a class or scalar type");
@@ -87,6 +108,7 @@ template <class T> constexpr row_type make_row_type() noexcept {
     if constexpr (!std::is_trivially_destructible_v<T>) type.destroy = &destroy_row<T>;
     type.relocate = relocation_of<T> == relocation::none ? &relocate_never : &relocate_bytes;
     if constexpr (relocation_of<T> == relocation::moved) type.relocate = &relocate_row<T>;
+    if constexpr (encoded_row<T>) type.encode = &encode_row<T>, type.decode = &decode_row<T>;
     return type;
 }
 

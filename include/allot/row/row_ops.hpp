@@ -22,6 +22,7 @@ struct row_state {
     row_moves moves = row_moves::not_live; // pinned: its type cannot move
     bool is_of_other = false;              // manager; then it is not live
     bool constructed = false;
+    bool sealed = false;
     bool may_be_damaged = false;    // it has a canary, or a seal
     std::size_t capacity = 0;       // as of row_manager
     const row_type* type = nullptr; // null: not known, bytes

@@ -332,7 +332,8 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
             const std::uint32_t flags = counting::word(p, row).load();
             s.capacity -= s.type->check_bytes();
             s.constructed = (flags & link_word::constructed) != 0;
-            s.may_be_damaged = s.may_be_damaged || (flags & link_word::sealed) != 0;
+            s.sealed = (flags & link_word::sealed) != 0;
+            s.may_be_damaged = s.may_be_damaged || s.sealed;
         }
         return s;
     }

@@ -34,6 +34,8 @@ class stored_object {
     stored_object(const stored_object&) = delete;
     stored_object& operator=(const stored_object&) = delete;
     virtual ~stored_object() = default;
+    // Ends it, and makes its memory free for requests of any kind.
+    virtual void leave() noexcept { delete this; }
 
     // The bytes that are written, if they are in one piece; else none.
     virtual std::span<const std::byte> in_one_piece() const noexcept { return {}; }

@@ -417,7 +417,7 @@ class store final : public reclaimer {
     // Of one that leaves without a write.
     void end_clean(object* o) const noexcept {
         if (!o->is_as_kept()) report_misuse({.kind = misuse::changed_while_read, .heap = name()});
-        delete o;
+        o->leave();
     }
     object* let_go(entry& e) noexcept {
         ++stats_.left, stats_.bytes_left += e.object->charged, stats_.in_memory -= e.object->charged;
@@ -458,7 +458,7 @@ class store final : public reclaimer {
         }
         if (is_orphan) finish(e);
         const bool freed = gone != nullptr;
-        delete gone;
+        if (freed) gone->leave();
         return freed;
     }
     // The first of the list, and those behind it, as long as they are small and of one piece: written by one call of

@@ -19,6 +19,8 @@
 //     in_one_piece(held)        optional: its bytes, where they are in one piece; small ones are written together
 //     make(kept, account, waits, why) -> held      makes it again; where that fails, `why` says so, and nobody uses it
 //     move_to(account, held&)   charges it to another account; throws where that refuses
+//     move_into(T&, held&)      instead, where held cannot be moved: for take_into(); such an object is not changed
+//     has_left(held)            a function to call when it has left, if there is more to do then
 //     count()                   of its bytes, values or rows
 //     part(from, n, kept)       what is remembered of `n` of them, and the part of what is kept that they need
 // Invariant: an empty handle has 0 bytes. Cost: 8 bytes. Threads: one at a time; any may pin. Source: as store.hpp.
@@ -33,6 +35,7 @@
 #include <allot/spill/spillable.hpp>
 #include <allot/spill/store.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -60,6 +63,15 @@ template <class T> class entry_of final : public store_entry {
         std::span<const std::byte> in_one_piece() const noexcept override {
             if constexpr (requires { storing<T>::in_one_piece(value); }) return storing<T>::in_one_piece(value);
             else return {};
+        }
+        void leave() noexcept override {
+            if constexpr (requires { storing<T>::has_left(value); }) {
+                const auto frees = storing<T>::has_left(value);
+                delete this;
+                frees();
+            } else {
+                delete this;
+            }
         }
         held value;
     };
@@ -108,6 +120,7 @@ template <class T> class stored {
     using entry = detail::entry_of<T>;
     using held = typename storing<T>::held;
     using pin_kind = detail::pin_kind;
+    static constexpr bool can_move = std::movable<held>, is_fixed = !can_move;
 
     template <class Held> class pin_of {
       public:
@@ -153,7 +166,11 @@ template <class T> class stored {
     /// is where it was then. Of an empty handle: out_of_memory, with the status misused.
     pinned pin() const { return pin_as<pinned>(pin_kind::reads); }
     /// The same. What the home keeps of it is dropped, so it is written again when it leaves.
-    pinned_to_change pin_to_change() { return pin_as<pinned_to_change>(pin_kind::changes); }
+    pinned_to_change pin_to_change()
+        requires can_move
+    {
+        return pin_as<pinned_to_change>(pin_kind::changes);
+    }
     /// The same as pin(), if that takes no wait and nobody else's memory; else it holds nothing, and `why` says why.
     pinned try_pin(home_status* why = nullptr) const noexcept {
         home_status s{.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::misused}};
@@ -163,23 +180,28 @@ template <class T> class stored {
     }
     /// The object, for one consumer, charged to the account; what its home keeps is dropped, and the handle is empty.
     /// Throws: as pin(), of which it is one; as `misused` where others pin it. Nothing has changed then.
-    held take(account& to) && {
-        pinned_to_change mine = pin_as<pinned_to_change>(pin_kind::reads, &to);
-        if (!entry_->in.is_alone(*entry_)) raise_misused(misuse::living_pin);
-        entry_->how.move_to(to, *mine);
-        mine.of_ = nullptr;
-        entry* const ended = std::exchange(entry_, nullptr);
-        const auto ends = ended->in.take(*ended);
+    held take(account& to) &&
+        requires can_move
+    {
+        const auto ends = end_with(&to, [&](held& mine) { entry_->how.move_to(to, mine); });
         return std::move(entry::value_of(*ends));
     }
     /// The same, charged to the account that it was put with.
-    held take() && {
+    held take() &&
+        requires can_move
+    {
         if (entry_ == nullptr) raise_misused(misuse::moved_from);
         return std::move(*this).take(entry_->by);
     }
+    /// The same for what cannot be moved as a whole: rows are appended to the consumer's array.
+    void take_into(T& to) &&
+        requires is_fixed
+    {
+        static_cast<void>(end_with(nullptr, [&](held& mine) { entry_->how.move_into(to, mine); }));
+    }
 
-    /// Lets it leave now. Returns: false if it is pinned, moved by another thread, away, empty, or its home refuses or
-    /// fails: `why`.
+    /// Lets it leave now. Returns: false if it is pinned, moved by another thread, away, empty, or its home refuses
+    /// or fails: `why`.
     bool spill(home_status* why = nullptr) const noexcept {
         home_status s;
         const bool left = entry_ != nullptr && entry_->in.leave(*entry_, s);
@@ -239,6 +261,15 @@ template <class T> class stored {
         if (ALLOT_UNLIKELY(entry_ == nullptr)) raise_misused(misuse::moved_from);
         entry_->in.pin(*entry_, to != nullptr ? *to : entry_->by, how);
         return Pin{entry_};
+    }
+    // move() gives the object away, while this alone has it.
+    template <class Move> auto end_with(account* to, Move move) {
+        pin_of<held> mine = pin_as<pin_of<held>>(pin_kind::reads, to);
+        if (!entry_->in.is_alone(*entry_)) raise_misused(misuse::living_pin);
+        move(*mine);
+        mine.of_ = nullptr;
+        entry* const ended = std::exchange(entry_, nullptr);
+        return ended->in.take(*ended);
     }
     [[noreturn]] ALLOT_COLD static void raise_misused(misuse what) {
         report_misuse({.kind = what});

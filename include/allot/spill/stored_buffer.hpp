@@ -10,6 +10,7 @@
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/row_type.hpp>
 #include <allot/reclaim/cost_cap.hpp>
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/spill/home.hpp>
@@ -23,12 +24,15 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// What cannot be stored.
-[[noreturn]] ALLOT_COLD inline void raise_not_storable(misuse what, const char* account_name) {
-    report_misuse({.kind = what, .heap = account_name});
+// What cannot be stored; `type`: of a row, or null.
+[[noreturn]] ALLOT_COLD inline void raise_not_storable(misuse what, const char* account_name,
+                                                       const row_type* type = nullptr) {
+    const char* const of = type != nullptr ? type->name : "";
+    report_misuse({.kind = what, .heap = account_name, .type = of});
     char line[out_of_memory::line_bytes];
     text_writer text{line};
     text.put("allot: ").put(text_of(what));
+    if (*of != 0) text.put(": type ").put(of);
     allot::raise(out_of_memory{text.view(), "", {.outcome = charge_outcome::misused}});
 }
 // The account that is charged for a buffer; raises where the buffer cannot be stored. Requires: it is not empty.

@@ -323,11 +323,12 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         huge_header& h = header(p);
         if (h.context->manager != manager) return {.is_of_other = true};
         if (row != row_of(h)) return {};
-        const bool counts = Counts && !Place::out_of_band;
+        const std::uint32_t flags = Counts && !Place::out_of_band ? word(h, row).load() : 0;
         return {.moves = Counts && word(h, row).shared() ? row_moves::shared
                          : type_of(h)->can_move()        ? row_moves::yes
                                                          : row_moves::pinned,
-                .constructed = counts && (word(h, row).load() & link_word::constructed) != 0,
+                .constructed = (flags & link_word::constructed) != 0,
+                .sealed = (flags & link_word::sealed) != 0,
                 .may_be_damaged = true,
                 .capacity = capacity(p, row),
                 .type = Counts ? type_of(h) : nullptr,

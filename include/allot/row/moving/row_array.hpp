@@ -38,6 +38,9 @@
 namespace allot::inline ALLOT_ABI {
 
 template <class Set> class row_compactor;
+namespace detail {
+struct array_contents;
+}
 
 /// An array of rows of a manager; it releases those that are left at its end. Functions say who may call them: the
 /// writer is one thread at a time.
@@ -149,6 +152,10 @@ template <class Set> class row_array {
 
   private:
     friend class row_compactor<Set>;
+    friend struct detail::array_contents;
+    // fill(*this) gives it its content.
+    template <class Fill> row_array(const Fill& fill, row_manager<Set>& rows) : row_array(rows) { fill(*this); }
+
     static constexpr row_type slots_type{.name = "row array"};
     static constexpr std::size_t least_slots = 32, max_doubled = std::size_t{1} << 13;
 
@@ -259,6 +266,32 @@ template <class Set> class row_array {
     const void* home_ = nullptr; // the compactor that it was added to
     bool is_held_ = false;       // by the compactor
 };
+
+namespace detail {
+
+// The rows of an array for a store, which has them alone.
+struct array_contents {
+    template <class Set> static row_manager<Set>& manager(const row_array<Set>& of) noexcept { return of.rows_; }
+    template <class Set> static std::span<void* const> rows(const row_array<Set>& of) noexcept { return of.rows(); }
+    template <class Set, class Fill> static row_array<Set> make(row_manager<Set>& of, Fill fill) {
+        return row_array<Set>(fill, of);
+    }
+    // All of `from`, which is empty then, to an array that is new.
+    template <class Set> static void move(row_array<Set>& to, row_array<Set>& from) noexcept {
+        const std::unique_lock hold(from.lock_);
+        to.slots_ = std::exchange(from.slots_, nullptr);
+        to.capacity_ = std::exchange(from.capacity_, 0);
+        to.first_.store(from.first_.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
+        to.end_.store(from.end_.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
+    }
+    // The slots, and the number of those in use, of an array from which none was taken.
+    template <class Set> static void** slots(row_array<Set>& of) noexcept { return of.slots_; }
+    template <class Set> static void set_size(row_array<Set>& of, std::size_t n) noexcept {
+        of.end_.store(n, std::memory_order_release);
+    }
+};
+
+} // namespace detail
 
 // For a set that is refused, as for row_manager: no further error.
 template <class Set>
