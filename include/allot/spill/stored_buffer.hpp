@@ -36,11 +36,11 @@ namespace detail {
     allot::raise(out_of_memory{text.view(), "", {.outcome = charge_outcome::misused}});
 }
 // The account that is charged for a buffer; raises where the buffer cannot be stored. Requires: it is not empty.
-inline account& account_to_store(const buffer& b, bool is_shared) {
+inline account& account_to_store(const buffer& b, bool is_shared, bool needs_host_access = true) {
     account& by = *b.charged();
     if (!buffer_memory::of(b)) raise_not_storable(misuse::not_storable, by.name());
     if (is_shared) raise_not_storable(misuse::other_views, by.name());
-    if (!b.host_access()) raise_not_storable(misuse::no_host_access, by.name());
+    if (needs_host_access && !b.host_access()) raise_not_storable(misuse::no_host_access, by.name());
     return by;
 }
 // Memory for what comes back. None: `why`; where it waits, it throws.

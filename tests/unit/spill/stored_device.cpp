@@ -1,0 +1,197 @@
+// Buffers of a device's memory in a store: copied in the order of their stream, behind the kernels that use them.
+#include <support/catch.hpp>
+#include <support/device_sets.hpp>
+#include <support/failing_home.hpp>
+
+#include <allot/buffers.hpp>
+#include <allot/spill/spill_memory.hpp>
+#include <allot/spill/stored_device.hpp>
+
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace allot::literals;
+using allot::account;
+using allot::limit;
+using allot::name;
+using allocator = allot::device_allocator<task_memory>;
+using device_buffer = allot::device_buffer<allot::device::simulated>;
+using stored = allot::stored<device_buffer>;
+
+namespace {
+
+struct homes {
+    allocator_machine m;
+    account device{name{"device"}, limit{1_MiB}}, host{name{"host"}}, pinned{name{"pinned"}};
+    allocator gpu{m.api, unheard, limit{64_MiB}};
+    allot::on_stream<allocator> at{gpu, m.a};
+    allot::buffer_memory memory{at};
+    allot::device_staging<allot::device::simulated> through{m.api, allot::device_id{0}, pinned, 1000};
+    allot::heap_memory heap;
+    allot::spill_memory there{heap, host};
+    allot::store inputs{device, there};
+
+    ~homes() {
+        CHECK(inputs.stats().entries == 0);
+        CHECK((device.used() == 0 && host.used() == 0 && pinned.used() == 1000));
+        CHECK(gpu.stats().live == 0);
+        CHECK(m.sim.hazards() == 0);
+    }
+    device_buffer filled(std::size_t n, unsigned char with) {
+        device_buffer b{memory.allocate(device, n), at, through};
+        REQUIRE(m.api.fill_async(b.bytes.data(), with, n, m.a)); // not done yet
+        return b;
+    }
+    stored put(std::size_t n, unsigned char with) { return inputs.put(filled(n, with)); }
+    std::vector<unsigned char> read(const device_buffer& b, simulated_machine::stream s) {
+        std::vector<unsigned char> all(b.bytes.size());
+        REQUIRE(m.api.copy_async(all.data(), b.bytes.data(), all.size(), s));
+        REQUIRE(m.api.synchronize(s));
+        return all;
+    }
+    bool holds(const stored& b, unsigned char with) {
+        const auto pin = b.pin();
+        const std::vector<unsigned char> all = read(*pin, m.a);
+        for (const unsigned char x : all)
+            if (x != with) return false;
+        return all.size() == b.bytes();
+    }
+};
+
+} // namespace
+
+TEST_CASE("device memory leaves for the host where it is short, and comes back", "[spill][device]") {
+    homes h;
+    for (const std::size_t n : {1u, 499u, 500u, 501u, 1000u, 100'000u}) {
+        const stored b = h.put(n, 7);
+        CHECK((!b.is_away() && b.bytes() == n));
+        {
+            const allot::buffer all = h.memory.allocate(h.device, 1_MiB);
+            CHECK((b.is_away() && h.device.used() == 1_MiB && h.host.used() >= n));
+            CHECK_FALSE(b.try_pin());
+            CHECK_THROWS_AS(b.pin(), allot::memory_error);
+        }
+        CHECK(h.holds(b, 7));
+        CHECK(h.host.used() == 0);
+        CHECK(b.spill());
+        CHECK(h.holds(b, 7));
+    }
+}
+
+TEST_CASE("a copy to the host is behind kernels that still run, and the block is used again behind it",
+          "[spill][device]") {
+    homes h;
+    const stored b = h.put(10'000, 1);
+    {
+        const auto pin = b.pin();
+        REQUIRE(h.m.api.fill_async(pin->bytes.data(), 2, 5'000, h.m.a)); // still to run when the pin has ended
+    }
+    CHECK(b.spill());
+    const device_buffer other = h.filled(10'000, 3); // the same block
+    const auto pin = b.pin();
+    const std::vector<unsigned char> all = h.read(*pin, h.m.a);
+    CHECK((all[0] == 2 && all[4999] == 2 && all[5000] == 1 && all[9999] == 1));
+    CHECK(h.read(other, h.m.a)[0] == 3);
+}
+
+TEST_CASE("work of the stream may use what comes back at once", "[spill][device]") {
+    homes h;
+    const stored b = h.put(10'000, 1), c = h.put(10'000, 2);
+    CHECK((b.spill() && c.spill()));
+    const auto first = b.pin(), second = c.pin(); // staging is used again, when its copies are done
+    h.m.reads(h.m.a, first->bytes.data(), 10'000);
+    h.m.order(h.m.a, h.m.b);
+    h.m.reads(h.m.b, second->bytes.data(), 10'000);
+    CHECK((h.read(*first, h.m.a)[9999] == 1 && h.read(*second, h.m.b)[9999] == 2));
+    h.m.order(h.m.b, h.m.a);
+}
+
+TEST_CASE("halves of device memory are copied back in part", "[spill][device]") {
+    homes h;
+    stored b = h.put(10'000, 1);
+    {
+        const auto pin = b.pin_to_change();
+        REQUIRE(h.m.api.fill_async(pin->bytes.data() + 5'000, 2, 5'000, h.m.a));
+    }
+    const std::vector<stored> parts = b.halves(1000);
+    REQUIRE(parts.size() == 2);
+    CHECK(h.device.used() == 0);
+    CHECK((h.holds(parts[0], 1) && h.holds(parts[1], 2)));
+}
+
+TEST_CASE("a consumer takes device memory in its account", "[spill][device]") {
+    homes h;
+    account scan{h.device, name{"scan"}};
+    for (const bool away : {false, true}) {
+        stored b = h.put(10'000, 1);
+        if (away) CHECK(b.spill());
+        const device_buffer mine = std::move(b).take(scan);
+        CHECK((!b && mine.bytes.holder() == &scan && h.host.used() == 0));
+        CHECK(h.read(mine, h.m.a)[9999] == 1);
+    }
+    CHECK(h.inputs.put(device_buffer{allot::buffer{}, h.at, h.through}).bytes() == 0);
+}
+
+TEST_CASE("an error of the device in a copy leaves the object where it was", "[spill][device]") {
+    using allot::device::call;
+    for (const call c : {call::copy, call::record, call::synchronize_event})
+        for (std::uint64_t nth = 1; nth <= 3; ++nth) {
+            INFO(static_cast<int>(c) << ", " << nth);
+            homes h;
+            const stored b = h.put(1'400, 7);
+            h.m.sim.fail(c, {.nth = nth});
+            allot::home_status why;
+            CHECK_FALSE(b.spill(&why));
+            CHECK((why.how == allot::home_status::outcome::failed && *why.call != 0));
+            CHECK((!b.is_away() && h.host.used() == 0));
+            CHECK(h.holds(b, 7));
+            CHECK(b.spill());
+            if (c == call::synchronize_event && nth > 1) continue; // fewer waits that way
+            h.m.sim.fail(c, {.nth = nth});
+            CHECK_THROWS_AS(b.pin(), allot::spill_error);
+            CHECK((b.is_away() && h.device.used() == 0));
+            CHECK(h.holds(b, 7));
+        }
+}
+
+TEST_CASE("a home that fails, or reads in pieces, gets device memory too", "[spill][device]") {
+    homes h;
+    account far{name{"far"}};
+    failing_home there{far, true, 77};
+    allot::store inputs{h.device, there};
+    stored b = inputs.put(h.filled(10'000, 9));
+    there.fail_write = 0;
+    CHECK_FALSE(b.spill());
+    CHECK(h.holds(b, 9));
+    CHECK(b.spill());
+    there.fail_read = 0;
+    CHECK_THROWS_AS(b.pin(), allot::spill_error);
+    CHECK(h.holds(b, 9));
+    CHECK((there.writes == 2 && b.spill() && there.writes == 2)); // it is at home, too
+    CHECK(h.holds(b, 9));
+}
+
+TEST_CASE("staging that the device or the account refuses says so", "[spill][device]") {
+    using staging = allot::device_staging<allot::device::simulated>;
+    allocator_machine m;
+    account pinned{name{"pinned"}, limit{1000}};
+    CHECK_THROWS_AS((staging{m.api, allot::device_id{0}, pinned, 2000}), allot::out_of_memory);
+    for (const auto c : {allot::device::call::allocate_pinned, allot::device::call::create_event})
+        for (std::uint64_t nth = 1; nth <= 2; ++nth) {
+            m.sim.fail(c, {.nth = nth});
+            bool failed = false;
+            try {
+                const staging through{m.api, allot::device_id{0}, pinned, 1000};
+            } catch (const allot::spill_error& e) {
+                failed = true;
+                CHECK_THAT(std::string(e.what()), ContainsSubstring("device staging"));
+            }
+            CHECK((failed || (c == allot::device::call::allocate_pinned && nth == 2)));
+            CHECK(pinned.used() == 0);
+        }
+    CHECK(m.sim.hazards() == 0);
+}
