@@ -23,6 +23,7 @@ struct failing_home final : allot::home {
     ~failing_home() = default;
 
     std::atomic<std::size_t> fail_write{never}, fail_read{never}, refuse_write{never}; // counted from now on
+    std::atomic<bool> is_full{false};
     std::atomic<std::size_t> writes{0}, reads{0}, kept{0}, records{0};
     const std::size_t piece;
 
@@ -37,7 +38,7 @@ struct failing_home final : allot::home {
     record* reserve(std::size_t n) noexcept override { return ++records, new (std::nothrow) memory{n}; }
     status write(record& to, allot::byte_source& from) noexcept override {
         ++writes;
-        if (due(refuse_write))
+        if (is_full || due(refuse_write))
             return {.how = status::outcome::refused, .why = {.outcome = allot::charge_outcome::over_limit}};
         std::vector<std::byte>& all = of(to).bytes;
         all.resize(from.bytes);

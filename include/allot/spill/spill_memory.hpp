@@ -4,34 +4,55 @@
 //     allot::spill_memory far{memory, cold};
 //     allot::store inputs{engine, far};
 //
+// With a home below it is a tier: what it keeps is a store of that home, and leaves for it when its own account is
+// short.
+//
+//     allot::spill_memory host{memory, ram, files};          device -> host -> files
+//     allot::store inputs{device, host};
+//
+// Bytes that left further are read from there, and do not come back to this account. Where all tiers are full, a write
+// is refused.
 // A limit that is on both accounts gains nothing by it: the account must not be below one that the store's objects are
-// short of. Bytes that have come back are freed here. Cost: 56 bytes per object, a copy of its bytes each way, and what
-// the memory's blocks cost; a write allocates a block. Threads: as home.hpp says.
+// short of. Bytes that have come back are freed here. Cost: 64 bytes per object, a copy of its bytes each way, and what
+// the memory's blocks cost; a write allocates a block, and in a tier an entry of its store. Threads: as home.hpp says.
 #pragma once
 
 #include <allot/account/account.hpp>
 #include <allot/buffer/buffer.hpp>
 #include <allot/buffer/buffer_memory.hpp>
 #include <allot/config.hpp>
+#include <allot/core/units.hpp>
 #include <allot/spill/home.hpp>
+#include <allot/spill/store.hpp>
+#include <allot/spill/stored.hpp>
+#include <allot/spill/stored_buffer.hpp>
 
 #include <cstddef>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <span>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
-/// Requires: the host may access the memory; it and the account outlive this.
+/// Requires: the host may access the memory; it, the account and the home below outlive this.
 class spill_memory final : public home {
   public:
     spill_memory(buffer_memory memory, account& by) noexcept : home(by, false), memory_(memory) {}
+    /// A tier above `below`.
+    spill_memory(buffer_memory memory, account& by, home& below) noexcept : spill_memory(memory, by) {
+        tier_.emplace(by, below, name{"spill memory"});
+    }
+
+    /// What left further; of a tier.
+    const store* tier() const noexcept { return tier_ ? &*tier_ : nullptr; }
 
   private:
     struct block final : record {
         using record::record;
         buffer bytes;
+        stored<buffer> entry; // in a tier
     };
     static block& of(record& r) noexcept { return static_cast<block&>(r); }
 
@@ -39,22 +60,44 @@ class spill_memory final : public home {
     home_status write(record& to, byte_source& from) noexcept override {
         home_status s;
         buffer b = memory_.try_allocate(by(), from.bytes, &s.why);
+        if (!b && tier_ && tier_->spill(from.bytes) != 0) b = memory_.try_allocate(by(), from.bytes, &s.why);
         if (!b) return s.how = home_status::outcome::refused, s;
         if (from.data != nullptr) std::memcpy(b.data(), from.data, from.bytes);
         else if (!from.next(b.bytes())) return {.how = home_status::outcome::failed, .call = "copy"};
-        of(to).bytes = std::move(b);
-        return s;
+        if (!tier_) return of(to).bytes = std::move(b), home_status{};
+        return put(of(to), b);
+    }
+    home_status put(block& to, buffer& b) noexcept {
+#if ALLOT_EXCEPTIONS
+        try {
+            to.entry = tier_->put(std::move(b));
+        } catch (...) {
+            return {.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::no_memory }};
+        }
+#else
+        to.entry = tier_->put(std::move(b));
+#endif
+        return {};
     }
     home_status read(record& from, std::size_t offset, byte_sink& to) noexcept override {
-        const std::span<const std::byte> bytes = of(from).bytes.bytes().subspan(offset, to.bytes);
+        if (!tier_) return give(of(from).bytes.bytes().subspan(offset, to.bytes), to);
+        kept_bytes further;
+        const auto here = of(from).entry.pin_here(further);
+        return here ? give(here->bytes().subspan(offset, to.bytes), to) : further.read(offset, to);
+    }
+    static home_status give(std::span<const std::byte> bytes, byte_sink& to) noexcept {
         if (to.data != nullptr) std::memcpy(to.data, bytes.data(), bytes.size());
         else if (!to.next(bytes)) return {.how = home_status::outcome::failed, .call = "copy"};
         return {};
     }
-    void drop(record& r) noexcept override { of(r).bytes.release(); }
+    void drop(record& r) noexcept override {
+        of(r).bytes.release();
+        of(r).entry = {};
+    }
     void end(record& r) noexcept override { delete &of(r); }
 
     const buffer_memory memory_;
+    std::optional<store> tier_;
 };
 
 } // namespace allot::inline ALLOT_ABI

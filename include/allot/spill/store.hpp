@@ -237,6 +237,13 @@ class store final : public reclaimer {
         make_room(e, old);
         return true;
     }
+    // Pins it where it is in memory; else `part` is a share of what its home keeps.
+    bool pin_or_share(entry& e, kept_bytes& part) noexcept {
+        for (;;) {
+            if (pin_in_memory(e, pin_kind::reads)) return true;
+            if (share(e, part)) return false;
+        }
+    }
     void unpin(entry& e) noexcept {
         account& by = e.by;
         {

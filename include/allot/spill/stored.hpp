@@ -239,7 +239,12 @@ template <class T> class stored {
 
   private:
     friend class store;
+    friend class spill_memory;
 
+    // Pins it where it is in memory; else this holds nothing, and `part` is a share of what its home keeps.
+    pinned pin_here(kept_bytes& part) const noexcept {
+        return pinned{entry_->in.pin_or_share(*entry_, part) ? entry_ : nullptr};
+    }
     explicit stored(std::unique_ptr<entry> made) {
         made->in.add(*made);
         entry_ = made.release();
