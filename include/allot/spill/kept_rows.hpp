@@ -134,11 +134,16 @@ template <class Set> class row_source final : public byte_source {
         return true;
     }
     bool cannot_leave() const noexcept { return cannot_leave_; }
+    // Why what was written is not these rows; null: it is.
+    const char* fault() noexcept {
+        const bool is_whole = !cannot_leave_ && at_ == piece_ && !find_piece();
+        return cannot_leave_ ? "a row with other links" : is_whole ? nullptr : "an encoding of another length";
+    }
 
   private:
     enum class part : std::uint8_t { words, bytes, encodings, none };
 
-    // The next piece: a word, the bytes of a row, or an encoding, whose length is known when it is copied.
+    // The next piece: a word, the bytes of a row, or its capacity and encoding.
     bool find_piece() noexcept {
         for (; part_ != part::none; i_ = 0, part_ = static_cast<part>(static_cast<std::uint8_t>(part_) + 1))
             while (i_ != all_.size()) {
@@ -146,8 +151,7 @@ template <class Set> class row_source final : public byte_source {
                 if (row_.fault) return cannot_leave_ = true, false;
                 if (part_ == part::words) number_ = row_.word().bits, piece_ = sizeof number_;
                 else if (row_.type == nullptr || row_.encoded != (part_ == part::encodings)) continue;
-                else if (row_.encoded) number_ = row_.capacity, piece_ = SIZE_MAX;
-                else piece_ = row_.kept_bytes();
+                else number_ = row_.capacity, piece_ = row_.kept_bytes();
                 if (at_ = 0; piece_ != 0) return true;
             }
         return false;
@@ -165,8 +169,6 @@ template <class Set> class row_source final : public byte_source {
         } else {
             row_writer encodes{to, at_ - head};
             row_.type->encode(row_.address, encodes);
-            piece_ = head + encodes.bytes();
-            n = min(n, piece_ - at_);
         }
         return n;
     }

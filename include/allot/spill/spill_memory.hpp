@@ -10,11 +10,11 @@
 //     allot::spill_memory host{memory, ram, files};          device -> host -> files
 //     allot::store inputs{device, host};
 //
-// Bytes that left further are read from there, and do not come back to this account. Where all tiers are full, a write
-// is refused.
-// A limit that is on both accounts gains nothing by it: the account must not be below one that the store's objects are
-// short of. Bytes that have come back are freed here. Cost: 64 bytes per object, a copy of its bytes each way, and what
-// the memory's blocks cost; a write allocates a block, and in a tier an entry of its store. Threads: as home.hpp says.
+// Bytes that left further are read from there, and do not come back to this account. An object that finds no room here
+// is written to the home below at once; where that is full, too, the write is refused. A limit that is on both accounts
+// gains nothing by it: the account must not be below one that the store's objects are short of. Bytes that have come
+// back are freed here. Cost: 96 bytes per object, a copy of its bytes each way, and what the memory's blocks cost; a
+// write allocates a block, and in a tier an entry of its store. Threads: as home.hpp says.
 #pragma once
 
 #include <allot/account/account.hpp>
@@ -29,6 +29,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <optional>
 #include <span>
@@ -53,14 +54,21 @@ class spill_memory final : public home {
         using record::record;
         buffer bytes;
         stored<buffer> entry; // in a tier
+        kept_bytes further;   // in the home below, past the tier
     };
     static block& of(record& r) noexcept { return static_cast<block&>(r); }
 
-    record* reserve(std::size_t bytes) noexcept override { return new (std::nothrow) block{bytes}; }
+    record* reserve(std::size_t bytes) noexcept override {
+        std::unique_ptr<block> made{new (std::nothrow) block{bytes}};
+        if (made == nullptr || !tier_) return made.release();
+        made->further = kept_bytes(tier_->keeps(), bytes);
+        return made->further ? made.release() : nullptr;
+    }
     home_status write(record& to, byte_source& from) noexcept override {
         home_status s;
         buffer b = memory_.try_allocate(by(), from.bytes, &s.why);
         if (!b && tier_ && tier_->spill(from.bytes) != 0) b = memory_.try_allocate(by(), from.bytes, &s.why);
+        if (!b && tier_) return of(to).further.write(from); // as one that is larger than the tier
         if (!b) return s.how = home_status::outcome::refused, s;
         if (from.data != nullptr) std::memcpy(b.data(), from.data, from.bytes);
         else if (!from.next(b.bytes())) return {.how = home_status::outcome::failed, .call = "copy"};
@@ -80,6 +88,7 @@ class spill_memory final : public home {
         return {};
     }
     home_status read(record& from, std::size_t offset, byte_sink& to) noexcept override {
+        if (of(from).further.is_written()) return of(from).further.read(offset, to);
         if (!tier_) return give(of(from).bytes.bytes().subspan(offset, to.bytes), to);
         kept_bytes further;
         const auto here = of(from).entry.pin_here(further);
@@ -93,6 +102,7 @@ class spill_memory final : public home {
     void drop(record& r) noexcept override {
         of(r).bytes.release();
         of(r).entry = {};
+        if (of(r).further) of(r).further.drop();
     }
     void end(record& r) noexcept override { delete &of(r); }
 

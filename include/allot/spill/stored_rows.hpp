@@ -9,7 +9,7 @@
 // A row whose memory is larger by then has zeros behind its bytes. What becomes free is the capacity of the rows and
 // of the array's slots: an estimate, since it is charged until whole pages are empty. A type that is relocated as
 // bytes, and has a destructor, needs an encoding, too: nobody could end what its bytes own while they are away.
-// Requires: the rows have no links but the array's; while they are in the store, none is linked or changed. Checked
+// Requires: the manager outlives the handles; the rows have no links but the array's; while they are in the store, none is linked or changed. Checked
 // builds report what is not so. Cost: to write looks each row up three times, and requests no memory; then the manager
 // is trimmed. A read of rows that are encoded borrows up to 1 MiB of the manager. Threads: as stored.hpp says.
 #pragma once
@@ -86,9 +86,12 @@ template <class Set> struct storing<row_array<Set>> {
     }
     home_status write(const held& from, kept_bytes& to) const noexcept {
         detail::row_source<Set> source{rows, contents::rows(from), bytes};
-        home_status s = to.write(source);
-        if (source.cannot_leave()) s = {.how = home_status::outcome::failed, .call = "a row with other links"};
-        return s;
+        const home_status s = to.write(source);
+        if (!s && !source.cannot_leave()) return s;
+        const char* const fault = source.fault();
+        if (fault == nullptr) return s;
+        if (s) to.drop();
+        return {.how = home_status::outcome::failed, .call = fault};
     }
     held make(const kept_bytes& from, account&, bool waits, home_status& why) const {
         return contents::make(rows, [&](held& to) { bring_back(to, from, waits, why); });

@@ -69,14 +69,18 @@ template <plain_number V> struct storing<value_vector<V>> {
         const bool has_two = v.validity() && !detail::vector_parts::are_of_one_block(v.values(), v.validity());
         return v.values().block_bytes() + (has_two ? v.validity().block_bytes() : 0);
     }
+    // Empty: the validity does not lie right behind the values.
+    static std::span<const std::byte> in_one_piece(const held& v) noexcept {
+        const std::span<const std::byte> first = values_of(v), second = v.validity().bytes();
+        if (!second.empty() && first.data() + first.size() != second.data()) return {};
+        return {first.data(), first.size() + second.size()};
+    }
     static home_status write(const held& from, kept_bytes& to) noexcept {
-        const std::span<const std::byte> first = from.values().bytes().first(from.size() * sizeof(V)),
-                                         second = from.validity().bytes();
-        if (second.empty() || first.data() + first.size() == second.data()) {
-            byte_source source{{first.data(), first.size() + second.size()}};
+        if (const std::span<const std::byte> all = in_one_piece(from); !all.empty()) {
+            byte_source source{all};
             return to.write(source);
         }
-        detail::two_pieces source{first, second};
+        detail::two_pieces source{values_of(from), from.validity().bytes()};
         return to.write(source);
     }
     held make(const kept_bytes& from, account& to, bool waits, home_status& why) const {
@@ -118,6 +122,9 @@ template <plain_number V> struct storing<value_vector<V>> {
     std::size_t values_at = 0, bits_at = 0;
 
   private:
+    static std::span<const std::byte> values_of(const held& v) noexcept {
+        return v.values().bytes().first(v.size() * sizeof(V));
+    }
     static home_status read(const kept_bytes& from, std::size_t at, std::span<std::byte> into) noexcept {
         byte_sink sink{into};
         return from.read(at, sink);

@@ -81,6 +81,19 @@ TEST_CASE("where all tiers are full, a write is refused, and nothing is lost", "
     for (int i = 0; i != 3; ++i) CHECK(holds(all[static_cast<std::size_t>(i)], i));
 }
 
+TEST_CASE("what is larger than the tier is written below at once", "[spill]") {
+    tiers t;
+    t.host.set_limit(8_KiB);
+    stored_buffer small = t.filled(4_KiB, 1), large = t.filled(16_KiB, 2);
+    CHECK((small.spill() && large.spill()));
+    CHECK((t.below.kept == 20_KiB && t.host.used() == 0)); // the small one has left further, in vain
+    CHECK((holds(large, 2) && t.below.kept == 4_KiB));
+    CHECK(large.spill());
+    const std::vector<stored_buffer> parts = large.halves(1000);
+    REQUIRE(parts.size() == 2);
+    CHECK((holds(parts[0], 2) && holds(parts[1], 2) && holds(small, 1)));
+}
+
 TEST_CASE("a tier that fails to read from below says so, and the object stays away", "[spill]") {
     tiers t;
     stored_buffer b = t.filled(16_KiB, 7);

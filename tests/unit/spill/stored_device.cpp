@@ -7,10 +7,13 @@
 #include <allot/spill/spill_memory.hpp>
 #include <allot/spill/stored_device.hpp>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,6 +28,7 @@ using stored = allot::stored<device_buffer>;
 namespace {
 
 struct homes {
+    explicit homes(std::uint64_t seed = 1) : m{{.execution = allot::device::execution::delayed, .seed = seed}} {}
     allocator_machine m;
     account device{name{"device"}, limit{1_MiB}}, host{name{"host"}}, pinned{name{"pinned"}};
     allocator gpu{m.api, unheard, limit{64_MiB}};
@@ -99,15 +103,17 @@ TEST_CASE("a copy to the host is behind kernels that still run, and the block is
 }
 
 TEST_CASE("work of the stream may use what comes back at once", "[spill][device]") {
-    homes h;
-    const stored b = h.put(10'000, 1), c = h.put(10'000, 2);
-    CHECK((b.spill() && c.spill()));
-    const auto first = b.pin(), second = c.pin(); // staging is used again, when its copies are done
-    h.m.reads(h.m.a, first->bytes.data(), 10'000);
-    h.m.order(h.m.a, h.m.b);
-    h.m.reads(h.m.b, second->bytes.data(), 10'000);
-    CHECK((h.read(*first, h.m.a)[9999] == 1 && h.read(*second, h.m.b)[9999] == 2));
-    h.m.order(h.m.b, h.m.a);
+    for (std::uint64_t seed = 1; seed != 9; ++seed) {
+        homes h{seed};
+        const stored b = h.put(10'000, 1), c = h.put(10'000, 2);
+        CHECK((b.spill() && c.spill()));
+        const auto first = b.pin(), second = c.pin(); // staging is used again, when its copies are done
+        h.m.reads(h.m.a, first->bytes.data(), 10'000);
+        h.m.order(h.m.a, h.m.b);
+        h.m.reads(h.m.b, second->bytes.data(), 10'000);
+        CHECK((h.read(*first, h.m.a)[9999] == 1 && h.read(*second, h.m.b)[9999] == 2));
+        h.m.order(h.m.b, h.m.a);
+    }
 }
 
 TEST_CASE("halves of device memory are copied back in part", "[spill][device]") {
@@ -173,6 +179,34 @@ TEST_CASE("a home that fails, or reads in pieces, gets device memory too", "[spi
     CHECK(h.holds(b, 9));
     CHECK((there.writes == 2 && b.spill() && there.writes == 2)); // it is at home, too
     CHECK(h.holds(b, 9));
+}
+
+TEST_CASE("a size that no device has is refused cleanly", "[spill][device]") {
+    homes h;
+    CHECK_THROWS_AS(h.memory.allocate(h.device, std::size_t{1} << 31), allot::memory_error);
+    const stored b = h.put(1, 7);
+    CHECK((b.halves(std::size_t{1} << 31).empty() && b.halves().empty() && b.spill() && h.holds(b, 7)));
+}
+
+TEST_CASE("threads spill and pin device memory through one staging", "[spill][device]") {
+    homes h;
+    std::vector<stored> all;
+    for (unsigned char i = 0; i != 6; ++i) all.push_back(h.put(3'000 + i, i));
+    std::atomic<int> failed{0};
+    std::vector<std::jthread> threads;
+    for (std::size_t t = 0; t != 3; ++t)
+        threads.emplace_back([&, t] {
+            for (std::size_t i = 0; i != 60; ++i) {
+                const stored& b = all[(5 * i + t) % all.size()];
+                allot::home_status why;
+                if (i % 2 == 0) static_cast<void>(b.spill(&why));
+                else static_cast<void>(b.try_pin(&why));
+                failed += why.how == allot::home_status::outcome::failed;
+            }
+        });
+    threads.clear();
+    CHECK(failed == 0);
+    for (unsigned char i = 0; i != 6; ++i) CHECK(h.holds(all[i], i));
 }
 
 TEST_CASE("staging that the device or the account refuses says so", "[spill][device]") {

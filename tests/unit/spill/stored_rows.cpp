@@ -471,6 +471,42 @@ TEST_CASE("objects whose encoding cannot be read, or decoded, are not made", "[s
     CHECK(text_row::alive == 50);
 }
 
+TEST_CASE("rows that get other links in the store, or whose encoding changes, stay", "[spill][rows]") {
+    struct fickle {
+        static std::size_t& length() {
+            static std::size_t n = 8;
+            return n;
+        }
+        fickle() = default;
+        explicit fickle(allot::row_reader&) {}
+        void encode(allot::row_writer& to) const noexcept {
+            const char bytes[16]{};
+            to.put(bytes, length());
+        }
+        std::uint64_t number = 7;
+    };
+    homes<plain> h;
+    homes<plain>::array array{h.rows};
+    array.push_back(h.rows.make<fickle>());
+    void* const first = *array.read().begin();
+    auto run = h.inputs.put(std::move(array));
+    for (const std::size_t length : {4u, 16u}) {
+        fickle::length() = length;
+        allot::home_status why;
+        CHECK_FALSE(run.spill(&why));
+        CHECK((why.how == allot::home_status::outcome::failed && h.there.kept == 0 && !run.is_away()));
+    }
+    fickle::length() = 8;
+    h.rows.link(first);
+    allot::home_status why;
+    CHECK_FALSE(run.spill(&why));
+    CHECK((std::string(why.call) == "a row with other links" && h.there.kept == 0));
+    h.rows.release(first);
+    CHECK(run.spill());
+    CHECK(at<fickle>(*run.pin()->read().begin()).number == 7);
+    CHECK((run.halves(std::size_t{1} << 31).empty() && run.halves(SIZE_MAX).empty()));
+}
+
 TEST_CASE("where memory ends in the middle, no row is left", "[spill][rows]") {
     homes<plain> h;
     parent_row::of = &h.rows;

@@ -1,5 +1,6 @@
 // Value vectors in a store: values, nulls and slices come back as they left; halves share what is kept.
 #include <support/catch.hpp>
+#include <support/failing_home.hpp>
 #include <support/tasks.hpp>
 
 #include <allot/buffers.hpp>
@@ -224,6 +225,32 @@ TEST_CASE("a size that no memory has is refused cleanly", "[spill][vector]") {
     CHECK(v.halves(std::size_t{1} << 31).empty());
     CHECK(v.halves(SIZE_MAX).empty());
     CHECK(!v.is_away());
+}
+
+TEST_CASE("a home that fails loses no vector, nor a half of one", "[spill][vector]") {
+    homes h;
+    failing_home there{h.far, true, 100};
+    allot::store inputs{h.near, there};
+    stored_vector<int> v = inputs.put(h.filled<int>(1001));
+    there.fail_write = 0;
+    CHECK_FALSE(v.spill());
+    there.refuse_write = 0;
+    CHECK_FALSE(v.spill());
+    CHECK((holds(v, 0, 1001) && v.spill()));
+    there.fail_read = 0;
+    CHECK_THROWS_AS(v.pin(), allot::spill_error);
+    std::vector<stored_vector<int>> parts = v.halves();
+    REQUIRE(parts.size() == 2);
+    for (std::size_t n = 0; n != 2; ++n) { // the values, the validity
+        there.fail_read = n;
+        CHECK_THROWS_AS(parts[1].pin(), allot::spill_error);
+        CHECK((parts[1].is_away() && h.near.used() == 0));
+    }
+    CHECK((holds(parts[1], 500, 501) && holds(parts[0], 0, 500) && holds(v, 0, 1001)));
+    CHECK((there.writes == 3 && v.spill() && parts[1].spill() && there.writes == 3)); // they are at home, too
+    CHECK((holds(parts[1], 500, 501) && holds(v, 0, 1001)));
+    parts[1].pin_to_change()->set(0, -1);
+    CHECK((parts[1].spill() && there.writes == 4 && parts[1].pin()->get(0) == -1));
 }
 
 TEST_CASE("threads pin vectors while others are short of memory", "[spill][vector]") {
