@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
         std::uint64_t now() const { return numbers(**pin)[at]; }
     };
     std::vector<cursor> cursors;
+    cursors.reserve(runs.size());
     for (std::vector<block>& r : runs) cursors.push_back({&r, 0, 0, r[0].pin()});
     const auto later = [](const cursor* a, const cursor* b) { return a->now() > b->now(); };
     std::priority_queue<cursor*, std::vector<cursor*>, decltype(later)> next(later);

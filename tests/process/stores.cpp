@@ -25,13 +25,13 @@ namespace {
 
 // Of the process: what mmap and brk would change.
 struct memory_of_process {
-    void* const top = ::sbrk(0);
     const std::size_t mappings = [] {
         std::ifstream maps("/proc/self/maps");
         std::size_t n = 0;
         for (char c; maps.get(c);) n += c == '\n';
         return n;
     }();
+    void* const top = ::sbrk(0); // behind what that took
     bool operator==(const memory_of_process&) const = default;
 };
 

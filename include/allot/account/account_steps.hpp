@@ -100,6 +100,7 @@ class account_steps {
             }
             shortage s = shortage_of(asked);
             s.leave = &let_others_go_on, s.sweep = this;
+            s.in_vain = costly_pass_.in_vain;
             if (coming_ != 0 && s.missing() == 0) break; // it waits for these
             called_ = costly_->next([&](const reclaimer& r) { return wanted(r, s, most_cost_); });
             if (called_ != nullptr) {

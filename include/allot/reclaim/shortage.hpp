@@ -18,6 +18,7 @@ struct shortage {
     const account* requester = nullptr;      ///< whose request it is
     std::uint32_t task = UINT32_MAX;         ///< oom::task::id() of its thread, at the arbiter of its root; else this
     bool ahead = false;                      ///< of a watermark, which is `why.limit`: nothing was refused
+    unsigned in_vain = 0;                    ///< passes of the request after which others had taken what was freed
     void (*leave)(void*) noexcept = nullptr; // of the sweep that calls
     void* sweep = nullptr;
 

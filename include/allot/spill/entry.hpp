@@ -40,6 +40,8 @@ class stored_object {
     // The bytes that are written, if they are in one piece; else none.
     virtual std::span<const std::byte> in_one_piece() const noexcept { return {}; }
 
+    // Whether its memory is its own: an object that others have views of frees nothing.
+    virtual bool may_leave() const noexcept { return true; }
     // Checked builds: it is at its home, too, so it may leave without a write; and whether it has not changed since.
     void note_kept() noexcept {
         if constexpr (ALLOT_CHECKED != 0) sum_ = sum_of_bytes();
@@ -71,7 +73,7 @@ class store_entry {
     virtual stored_object* restore(const kept_bytes& from, account& to, bool waits, home_status& why) const = 0;
 
     bool is_moved() const noexcept {
-        return state == spill::entry_state::writing || state == spill::entry_state::reading;
+        return state == spill::entry_state::leaving || state == spill::entry_state::reading;
     }
 
     store& in;
@@ -83,7 +85,7 @@ class store_entry {
     bool is_queued = false;
     bool is_orphan = false; // its handle has ended inside a call of the thread that moves it
     std::uint32_t pins = 0;
-    std::uint32_t failed = 0; // the number of the last call that could not write it
+    std::uint32_t failed = 0; // the number of the last call in which it did not leave
     std::uintptr_t mover = 0; // the thread that moves it
     entry_group* group = nullptr;
     store_entry* next = nullptr;  // of those that are written together

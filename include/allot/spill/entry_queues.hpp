@@ -5,7 +5,7 @@
 //   dirty    those that must be written
 //
 // Invariant: a group has entries; an entry is in a queue while it is in memory, not pinned, not moved, and has bytes.
-// Cost: 88 bytes per group; O(groups) per pick, and 8 entries. Threads: requires the store's lock, but for bytes().
+// Cost: 88 bytes per group; O(groups) for all that one call picks, and 8 entries each. Threads: requires the store's lock, but for bytes().
 #pragma once
 
 #include <allot/account/account.hpp>
@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -101,21 +102,34 @@ class entry_queues {
         e.is_queued = false;
         add_bytes(*e.group, 0 - e.object->charged);
     }
-    // The next to leave where `missing` bytes are missing; null: none. What must be written is below `too_large` bytes,
-    // and did not fail in this call.
-    store_entry* pick(const freed_for& f, std::size_t missing, std::uint32_t call,
-                      std::size_t too_large) const noexcept {
-        for (const bool own : {false, true})
-            for (const entry_group* g = first_; g != nullptr; g = g->next) {
-                if (is_own(*g, f) != own || !is_asked(*g, f)) continue;
-                if (store_entry* const e = choose(g->clean, missing, [](const store_entry&) { return true; })) return e;
-                const auto may_be_written = [&](const store_entry& e) {
-                    return e.bytes < too_large && e.failed != call;
-                };
-                if (store_entry* const e = choose(g->dirty, missing, may_be_written)) return e;
+    // Picks those that leave, one after the other, in one hold of the lock: each is pulled before the next one.
+    class picker {
+      public:
+        // What must be written is below `too_large` bytes; none that did not leave in this call.
+        picker(const entry_queues& of, const freed_for& what, std::uint32_t call, std::size_t too_large) noexcept
+            : of_(of), for_(what), call_(call), too_large_(too_large), at_(of.first_) {}
+        // The next one where `missing` bytes are missing; null: none.
+        store_entry* next(std::size_t missing) noexcept {
+            for (;; at_ = at_->next) {
+                if (at_ == nullptr && std::exchange(own_, true)) return nullptr;
+                if (at_ == nullptr) at_ = of_.first_;
+                if (at_ == nullptr) return nullptr;
+                if (at_->bytes == 0 || is_own(*at_, for_) != own_ || !is_asked(*at_, for_)) continue;
+                const auto may_leave = [&](const store_entry& e) { return e.failed != call_; };
+                if (store_entry* const e = choose(at_->clean, missing, may_leave)) return e;
+                const auto may_be_written = [&](const store_entry& e) { return may_leave(e) && e.bytes < too_large_; };
+                if (store_entry* const e = choose(at_->dirty, missing, may_be_written)) return e;
             }
-        return nullptr;
-    }
+        }
+
+      private:
+        const entry_queues& of_;
+        const freed_for& for_;
+        const std::uint32_t call_;
+        const std::size_t too_large_;
+        const entry_group* at_;
+        bool own_ = false; // the requester's, behind all others
+    };
 
   private:
     static constexpr unsigned most_compared = 8, most_skipped = 256;

@@ -4,7 +4,7 @@
 //   state      in memory   at home              what may happen next
 //   here       yes         no                   it is pinned; it is written, to leave
 //   both       yes         yes                  it is pinned; it leaves without being written
-//   writing    yes         being written        a pin keeps it in memory: it is `both` then. A pin to change waits
+//   leaving    yes         being written        a pin keeps it in memory: it is `both` then. A pin to change waits
 //   away       no          yes                  a pin reads it
 //   reading    being made  yes                  pins of others wait for the reader, who waits for no memory
 //
@@ -21,22 +21,21 @@
 namespace allot::inline ALLOT_ABI {
 namespace spill {
 
-enum class entry_state : std::uint8_t { here, both, writing, away, reading };
+enum class entry_state : std::uint8_t { here, both, leaving, away, reading };
 inline constexpr std::size_t entry_states = 5;
 
 enum class entry_event : std::uint8_t {
-    write,   // a thread begins to write it to its home
-    written, // it has, and nobody has pinned the entry meanwhile: its memory is freed
-    kept,    // it has, and the entry is pinned: its memory stays
-    failed,  // it could not
-    leave,   // the memory of one that is at home, too, is freed
+    leave,   // a thread begins to write it to its home, if that does not keep it, and frees its memory then
+    left,    // it has
+    kept,    // it is at home, and its memory stays: it was pinned meanwhile
+    failed,  // it could not be written, or was pinned before
     change,  // a pin that may change the bytes
     read,    // a thread begins to make it in memory again
     made,    // it is in memory, and stays at home
     moved,   // it is in memory, and its home does not keep it
     refused, // there was no memory, or the read failed
 };
-inline constexpr std::size_t entry_events = 10;
+inline constexpr std::size_t entry_events = 9;
 
 struct entry_step {
     entry_state from;
@@ -48,13 +47,13 @@ inline constexpr auto entry_steps = [] {
     using enum entry_state;
     using enum entry_event;
     return std::to_array<entry_step>({
-        {here, write, writing},
+        {here, leave, leaving},
+        {both, leave, leaving},
+        {leaving, left, away},
+        {leaving, kept, both},
+        {leaving, failed, here},
         {here, change, here},
-        {both, leave, away},
         {both, change, here},
-        {writing, written, away},
-        {writing, kept, both},
-        {writing, failed, here},
         {away, read, reading},
         {away, made, both}, // by a thread that waited for memory meanwhile
         {away, moved, here},
@@ -89,9 +88,9 @@ constexpr entry_state after(entry_state from, entry_event by) noexcept {
     return c.legal ? c.to : from;
 }
 /// Whether its bytes are in memory.
-constexpr bool is_in_memory(entry_state s) noexcept { return s <= entry_state::writing; }
+constexpr bool is_in_memory(entry_state s) noexcept { return s <= entry_state::leaving; }
 constexpr const char* text_of(entry_state s) noexcept {
-    constexpr const char* texts[] = {"here", "both", "writing", "away", "reading"};
+    constexpr const char* texts[] = {"here", "both", "leaving", "away", "reading"};
     return texts[static_cast<std::size_t>(s)];
 }
 

@@ -147,8 +147,9 @@ class kept_bytes {
     kept_bytes(kept_bytes&& o) noexcept
         : home_(o.home_), record_(std::exchange(o.record_, nullptr)), offset_(o.offset_), bytes_(o.bytes_) {}
     kept_bytes& operator=(kept_bytes&& o) noexcept {
-        kept_bytes old{std::move(*this)};
-        home_ = o.home_, record_ = std::exchange(o.record_, nullptr), offset_ = o.offset_, bytes_ = o.bytes_;
+        kept_bytes now{std::move(o)};
+        std::swap(home_, now.home_), std::swap(record_, now.record_);
+        std::swap(offset_, now.offset_), std::swap(bytes_, now.bytes_);
         return *this;
     }
     ~kept_bytes() {

@@ -136,7 +136,9 @@ class store final : public reclaimer {
     }
     /// Frees what is missing where the request was refused.
     bool reclaim(const shortage& s) noexcept override {
-        const detail::freed_for what{.bytes = s.missing(),
+        const unsigned more = s.in_vain < 6 ? s.in_vain : 6; // others take what becomes free
+        const std::size_t missing = s.missing();
+        const detail::freed_for what{.bytes = missing << more >> more == missing ? missing << more : SIZE_MAX,
                                      .at = s.why.by == refuser::account ? s.why.at : nullptr,
                                      .requester = s.requester,
                                      .task = s.task};
@@ -253,17 +255,26 @@ class store final : public reclaimer {
         }
         by.notify_unused(); // requests that wait may ask for it
     }
+    // It may have changed: what it needs now, at its home and in memory.
+    void unpin(entry& e, std::size_t bytes, std::size_t charged) noexcept {
+        {
+            const guard hold(lock_);
+            stats_.in_memory += charged - e.object->charged;
+            e.object->charged = charged;
+            e.bytes = bytes;
+        }
+        unpin(e);
+    }
     // Lets it leave now. False: it is pinned, moved, away, of no bytes; or its home refuses, or fails: `why`.
     bool leave(entry& e, home_status& why) noexcept {
-        object* gone = nullptr;
         {
             const guard hold(lock_);
             if (!e.is_queued) return false;
-            gone = begin_leave(e);
+            begin_leave(e);
         }
-        if (gone == nullptr) return write(e, 0, why);
-        end_clean(gone);
-        return true;
+        leave_step how = begin_write(e, why);
+        if (how == leave_step::written && !(why = e.write(*e.object, e.kept))) how = leave_step::failed;
+        return end_leave(e, how, 0, why);
     }
     // A share of what is kept at home, where it is written first if it must be. None: it is pinned, or of no bytes.
     // Throws: out_of_memory, spill_error where it cannot be written.
@@ -374,7 +385,7 @@ class store final : public reclaimer {
         queues_.pull(e);
         ++e.pins;
         if (how == pin_kind::reads) return;
-        while (e.state == state::writing) wait_for_mover(e); // it is pinned, so it stays
+        while (e.state == state::leaving) wait_for_mover(e); // it is pinned, so it stays
         if (e.state == state::both) old = std::move(e.kept);
         step(e, event::change);
     }
@@ -410,55 +421,47 @@ class store final : public reclaimer {
         return true;
     }
 
-    // Returns the object, if its memory may be freed at once; null: write() follows, on this thread.
-    object* begin_leave(entry& e) noexcept {
+    // begin_write() and end_leave() follow, on this thread.
+    void begin_leave(entry& e) noexcept {
         queues_.pull(e);
-        if (e.state == state::both) {
-            step(e, event::leave);
-            return let_go(e);
-        }
-        step(e, event::write);
+        step(e, event::leave);
         e.mover = sys::thread_token();
-        return nullptr;
     }
-    // Of one that leaves without a write.
-    void end_clean(object* o) const noexcept {
-        if (!o->is_as_kept()) report_misuse({.kind = misuse::changed_while_read, .heap = name()});
-        o->leave();
-    }
-    object* let_go(entry& e) noexcept {
-        ++stats_.left, stats_.bytes_left += e.object->charged, stats_.in_memory -= e.object->charged;
-        return std::exchange(e.object, nullptr);
-    }
-    // Returns: whether its memory was freed. The entry may have ended then.
-    bool write(entry& e, std::uint32_t call, home_status& why) noexcept {
-        const bool begun = begin_write(e, why);
-        if (begun) why = e.write(*e.object, e.kept);
-        return end_write(e, begun, call, why);
-    }
-    // Whether it is to be written now. False: it is pinned, or has no room at its home: `why`.
-    bool begin_write(entry& e, home_status& why) noexcept {
+    enum class leave_step : std::uint8_t { stays, cancelled, failed, is_kept, written };
+    // Returns what is to be done: to write it, or, where its home keeps it, nothing. Else it stays, since others have views of
+    // it; it is pinned by now; or it has no room at its home: `why`.
+    leave_step begin_write(entry& e, home_status& why) noexcept {
         {
             const guard hold(lock_);
-            if (e.pins != 0) return false;
+            if (e.pins != 0) return leave_step::cancelled;
+        }
+        if (!e.object->may_leave()) {
+            report_misuse({.kind = misuse::other_views, .heap = name()});
+            return leave_step::stays;
+        }
+        if (e.kept.is_written()) {
+            if (!e.object->is_as_kept()) report_misuse({.kind = misuse::changed_while_read, .heap = name()});
+            return leave_step::is_kept;
         }
         if (!e.kept.has_room(e.bytes)) e.kept = kept_bytes(home_, e.bytes);
-        if (!e.kept) why = {.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::no_memory}};
-        return static_cast<bool>(e.kept);
+        if (e.kept) return leave_step::written;
+        why = {.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::no_memory}};
+        return leave_step::failed;
     }
-    bool end_write(entry& e, bool begun, std::uint32_t call, const home_status& why) noexcept {
+    // Returns: whether its memory was freed. The entry may have ended then.
+    bool end_leave(entry& e, leave_step how, std::uint32_t call, const home_status& why) noexcept {
         object* gone = nullptr;
         bool is_orphan = false;
-        if (begun && why) e.object->note_kept();
         std::unique_ptr<detail::entry_group> emptied;
+        if (how == leave_step::written) e.object->note_kept();
         {
             const guard hold(lock_);
-            if (!why) step(e, event::failed), e.failed = call, ++stats_.failures, stats_.last_failure = why;
-            else if (!begun) step(e, event::failed);
+            if (how == leave_step::written) ++stats_.written, stats_.bytes_written += e.bytes;
+            if (how == leave_step::failed) ++stats_.failures, stats_.last_failure = why;
+            if (how <= leave_step::failed) e.failed = call, step(e, e.kept.is_written() ? event::kept : event::failed);
             else if (e.pins != 0) step(e, event::kept);
-            else step(e, event::written), gone = let_go(e);
-            if (begun && why) ++stats_.written, stats_.bytes_written += e.bytes;
-            queues_.push(e);
+            else step(e, event::left), gone = let_go(e);
+            if (how != leave_step::stays) queues_.push(e); // else it is asked again when it has been pinned
             moved(e);
             is_orphan = e.is_orphan;
             if (is_orphan) emptied = take_out(e);
@@ -468,6 +471,10 @@ class store final : public reclaimer {
         if (freed) gone->leave();
         return freed;
     }
+    object* let_go(entry& e) noexcept {
+        ++stats_.left, stats_.bytes_left += e.object->charged, stats_.in_memory -= e.object->charged;
+        return std::exchange(e.object, nullptr);
+    }
     // The first of the list, and those behind it, as long as they are small and of one piece: written by one call of
     // the home. ended(charged, bytes, freed, status) for each.
     template <class Ended> void write_some(entry*& list, std::uint32_t call, Ended ended) noexcept {
@@ -476,9 +483,10 @@ class store final : public reclaimer {
             std::span<const std::byte> bytes;
         } some[kept_bytes::most_together];
         std::size_t n = 0, sum = 0;
-        const auto end = [&](entry& e, bool begun, const home_status& why) {
+        const auto end = [&](entry& e, leave_step how, const home_status& why) {
             const std::size_t charged = e.object->charged, bytes = e.bytes;
-            ended(charged, bytes, end_write(e, begun, call, why), why);
+            if (!why) how = leave_step::failed;
+            ended(charged, bytes, end_leave(e, how, call, why), why);
         };
         while (entry* const e = list) {
             const std::span<const std::byte> bytes = e->object->in_one_piece();
@@ -486,20 +494,20 @@ class store final : public reclaimer {
             if (n != 0 && (!is_small || n == kept_bytes::most_together || sum + bytes.size() > most_in_one_call)) break;
             list = e->next;
             home_status why;
-            const bool begun = begin_write(*e, why);
-            if (begun && is_small) {
+            const leave_step how = begin_write(*e, why);
+            if (how == leave_step::written && is_small) {
                 some[n++] = {e, bytes};
                 sum += bytes.size();
                 continue;
             }
-            if (begun) why = e->write(*e->object, e->kept);
-            end(*e, begun, why);
+            if (how == leave_step::written) why = e->write(*e->object, e->kept);
+            end(*e, how, why);
             if (n == 0) return;
         }
         kept_bytes::write_together(
             home_, n, [&](std::size_t i) -> kept_bytes& { return some[i].e->kept; },
             [&](std::size_t i) { return some[i].bytes; },
-            [&](std::size_t i, const home_status& why) { end(*some[i].e, true, why); });
+            [&](std::size_t i, const home_status& why) { end(*some[i].e, leave_step::written, why); });
     }
     void note_failure(const home_status& why) noexcept {
         const guard hold(lock_);
@@ -516,34 +524,28 @@ class store final : public reclaimer {
         unsigned failures = 0;
         std::uint32_t call = 0;
         while (freed < what.bytes) {
-            object* leave = nullptr;
-            entry *to_write = nullptr, **last = &to_write;
+            entry *picked = nullptr, **last = &picked;
             std::size_t sum = 0;
-            {
+            { // a round, so that nobody waits long for the lock, or for one that was picked
                 const guard hold(lock_);
                 if (call == 0) {
                     call = ++calls_ != 0 ? calls_ : ++calls_;
                     too_large = backoff_.too_large(room);
                 }
-                while (sum < what.bytes - freed) {
-                    entry* const e = queues_.pick(what, what.bytes - freed - sum, call, too_large);
+                const std::size_t missing = detail::min(what.bytes - freed, most_in_a_round);
+                detail::entry_queues::picker next(queues_, what, call, too_large);
+                for (unsigned n = 0; sum < missing && n != kept_bytes::most_together; ++n) {
+                    entry* const e = next.next(missing - sum);
                     if (e == nullptr) break;
                     sum += e->object->charged;
-                    if (object* const gone = begin_leave(*e)) gone->next = std::exchange(leave, gone);
-                    else e->next = nullptr, *last = e, last = &e->next;
+                    begin_leave(*e);
+                    e->next = nullptr, *last = e, last = &e->next;
                 }
             }
             if (sum == 0) break;
             begins(sum);
-            while (object* const gone = leave) {
-                leave = gone->next;
-                const std::size_t bytes = gone->charged;
-                end_clean(gone);
-                freed += bytes;
-                ends(bytes, true);
-            }
-            while (to_write != nullptr)
-                write_some(to_write, call,
+            while (picked != nullptr)
+                write_some(picked, call,
                            [&](std::size_t bytes, std::size_t written, bool left, const home_status& why) {
                                ends(bytes, left);
                                const bool is_refused = why.how == home_status::outcome::refused;
@@ -561,6 +563,7 @@ class store final : public reclaimer {
 
     static constexpr unsigned most_failures = 3;                                    // of a home, in one call
     static constexpr std::size_t most_small = 65'536, most_in_one_call = 1'048'576; // bytes that are written together
+    static constexpr std::size_t most_in_a_round = std::size_t{8} << 20;
 
     account& of_;
     home& home_;

@@ -16,6 +16,7 @@
 //     hold(T&) -> held          takes the object over
 //     charged(held)             bytes that become free when it leaves
 //     write(held, kept)         writes it
+//     may_leave(held)           optional: false: others have views of it, so it would free nothing
 //     in_one_piece(held)        optional: its bytes, where they are in one piece; small ones are written together
 //     make(kept, account, waits, why) -> held      makes it again; where that fails, `why` says so, and nobody uses it
 //     move_to(account, held&)   charges it to another account; throws where that refuses
@@ -64,6 +65,10 @@ template <class T> class entry_of final : public store_entry {
             if constexpr (requires { storing<T>::in_one_piece(value); }) return storing<T>::in_one_piece(value);
             else return {};
         }
+        bool may_leave() const noexcept override {
+            if constexpr (requires { storing<T>::may_leave(value); }) return storing<T>::may_leave(value);
+            else return true;
+        }
         void leave() noexcept override {
             if constexpr (requires { storing<T>::has_left(value); }) {
                 const auto frees = storing<T>::has_left(value);
@@ -101,12 +106,35 @@ template <class T> class entry_of final : public store_entry {
         made->charged = how.charged(made->value);
         return made;
     }
+    // Its size may be another one now. What cannot be stored any more, as a buffer with other views, stays in memory.
+    void unpin_changed() noexcept {
+        held& now = value_of(*store_entry::object);
+#if ALLOT_EXCEPTIONS
+        try {
+            note(storing<T>(now, by));
+        } catch (const std::bad_alloc&) {
+            how.bytes = 0;
+        }
+#else
+        note(storing<T>(now, by));
+#endif
+        in.unpin(*this, how.bytes, how.charged(now));
+    }
     static held& value_of(stored_object& o) noexcept { return static_cast<object&>(o).value; }
     static const held& value_of(const stored_object& o) noexcept { return static_cast<const object&>(o).value; }
 
     storing<T> how;
 
   private:
+    void note(const storing<T>& now) noexcept {
+        if (&now.by != &by) {
+            report_misuse({.kind = misuse::not_of_store, .heap = now.by.name()});
+            how.bytes = 0;
+            return;
+        }
+        std::destroy_at(&how);
+        std::construct_at(&how, now);
+    }
     [[noreturn]] ALLOT_COLD static void raise_no_entry() {
         allot::raise(out_of_memory{"allot: the host has no memory for an entry of a store", ""});
     }
@@ -126,12 +154,14 @@ template <class T> class stored {
       public:
         pin_of(pin_of&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
         pin_of& operator=(pin_of&& other) noexcept {
-            const pin_of old{std::move(*this)};
-            of_ = std::exchange(other.of_, nullptr);
+            pin_of now{std::move(other)};
+            std::swap(of_, now.of_);
             return *this;
         }
         ~pin_of() {
-            if (of_ != nullptr) of_->in.unpin(*of_);
+            if (of_ == nullptr) return;
+            if constexpr (std::is_const_v<Held>) of_->in.unpin(*of_);
+            else of_->unpin_changed();
         }
         explicit operator bool() const noexcept { return of_ != nullptr; }
         Held& operator*() const noexcept { return entry::value_of(*of_->store_entry::object); }
@@ -153,8 +183,8 @@ template <class T> class stored {
     stored() noexcept = default;
     stored(stored&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
     stored& operator=(stored&& other) noexcept {
-        stored old{std::move(*this)};
-        entry_ = std::exchange(other.entry_, nullptr);
+        stored now{std::move(other)};
+        std::swap(entry_, now.entry_);
         return *this;
     }
     /// Frees the object, wherever it is; behind a thread that reads or writes it now.
@@ -229,6 +259,9 @@ template <class T> class stored {
         return parts;
     }
 
+    /// A share of what its home keeps, where it is written first if it must be: for spill_files::extents_of(). None if
+    /// it is pinned, or has no bytes. Throws: as halves().
+    kept_bytes at_home() const { return entry_ != nullptr ? entry_->in.share_of(*entry_) : kept_bytes{}; }
     /// Bytes that it needs at its home.
     std::size_t bytes() const noexcept { return entry_ != nullptr ? entry_->bytes : 0; }
     bool is_away() const noexcept { return entry_ != nullptr && entry_->in.is_away(*entry_); }

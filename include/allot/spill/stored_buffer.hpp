@@ -69,6 +69,7 @@ template <> struct storing<buffer> {
         byte_source source{from.bytes()};
         return to.write(source);
     }
+    static bool may_leave(const buffer& b) noexcept { return !b.is_shared(); }
     static std::span<const std::byte> in_one_piece(const buffer& b) noexcept { return b.bytes(); }
     buffer make(const kept_bytes& from, account& to, bool waits, home_status& why) const {
         buffer b = detail::make_buffer(*memory, to, bytes, waits, why);

@@ -118,6 +118,9 @@ template <class Node, called_hook<Node> Node::* Place> class called_list {
         if (!is_listed(node)) return false;
         for (const position* w = walks_; w != nullptr; w = w->next)
             if (hook(node).number <= w->began && !is_past(*w, node, before)) return false;
+        const Node* const behind = hook(node).next;
+        if (behind == nullptr || before(node, *behind))
+            return true; // it is there; and empty() never sees it off the list
         unlink(node);
         add_locked(node, before);
         return true;

@@ -9,7 +9,7 @@ BUGS = {
         law=11, smoke=True),
     "change_does_not_wait_for_a_write": bug(
         "unit/spill/store.cpp",
-        "while (e.state == state::writing) wait_for_mover(e);",
+        "while (e.state == state::leaving) wait_for_mover(e);",
         "",
         law=11),
     "write_holds_up_other_requests": bug(
@@ -34,8 +34,8 @@ BUGS = {
         law=2),
     "requesters_own_leave_first": bug(
         "unit/spill/store.cpp",
-        "if (is_own(*g, f) != own || !is_asked(*g, f)) continue;",
-        "if (is_own(*g, f) == own || !is_asked(*g, f)) continue;",
+        "if (at_->bytes == 0 || is_own(*at_, for_) != own_ || !is_asked(*at_, for_)) continue;",
+        "if (at_->bytes == 0 || is_own(*at_, for_) == own_ || !is_asked(*at_, for_)) continue;",
         law=2),
     "others_leave_for_a_query_at_its_own_limit": bug(
         "unit/spill/store.cpp",

@@ -232,3 +232,21 @@ TEST_CASE("calls that remove each other do not wait for each other", "[sync]") {
     CHECK_FALSE(list::is_called(s.nodes[0]));
     CHECK_FALSE(list::is_called(s.nodes[1]));
 }
+
+TEST_CASE("a list is not empty while its only object goes behind its equals", "[sync]") {
+    some<1> s;
+    std::atomic<bool> stop{false}, begun{false};
+    std::thread moves([&] {
+        while (!stop) {
+            static_cast<void>(s.all.move_behind_equals(s.lock, s.nodes[0], by_cost));
+            begun = true;
+        }
+    });
+    while (!begun) std::this_thread::yield();
+    int seen_empty = 0;
+    for (int i = 0; i != 200'000; ++i) seen_empty += s.all.empty();
+    stop = true;
+    moves.join();
+    CHECK(seen_empty == 0);
+    s.clear();
+}

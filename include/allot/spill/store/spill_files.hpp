@@ -107,17 +107,18 @@ class spill_files final : public home {
     }
 
     record* reserve(std::size_t bytes) noexcept override {
-        if (!status_) return nullptr;
         object* const o = new (std::nothrow) object(bytes);
-        if (o == nullptr || (o->list = of_->make_list(bytes)) != nullptr) return o;
+        if (o == nullptr || !status_ || (o->list = of_->make_list(bytes)) != nullptr) return o;
         delete o;
         return nullptr;
     }
     home_status write(record& to, byte_source& from) noexcept override {
+        if (!status_) return status_; // it keeps nothing
         return detail::extent_writer(*of_, *static_cast<object&>(to).list, from).write();
     }
     void write_together(std::span<written_object> all) noexcept override {
         static_assert(kept_bytes::most_together <= detail::extent_batch::most);
+        if (!status_) return home::write_together(all);
         detail::extent_batch batch{*of_};
         written_object* of_list[detail::extent_batch::most];
         std::size_t n = 0;
@@ -147,8 +148,7 @@ class spill_files final : public home {
     }
     void end(record& of) noexcept override {
         object& o = static_cast<object&>(of);
-        of_->end_list(o.list);
-        of_->end_list(o.spare.load(std::memory_order_relaxed));
+        if (status_) of_->end_list(o.list), of_->end_list(o.spare.load(std::memory_order_relaxed));
         delete &o;
     }
     // Makes the list that the object has when its own stays with extent_files, so that to write it allocates nothing.

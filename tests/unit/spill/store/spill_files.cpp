@@ -147,7 +147,9 @@ TEST_CASE("files that cannot be opened are reported", "[spill]") {
     spill_files none{disk, "/proc/self/environ", std::nothrow};
     CHECK_FALSE(none.status());
     CHECK(none.status().how == allot::home_status::outcome::failed);
-    CHECK_FALSE(kept_bytes{none, 10});
+    kept_bytes never{none, 10};
+    CHECK(keep(never, some_bytes(10)).error == none.status().error);
+    CHECK_FALSE(never.is_written());
     spill_files refused{disk, directory, std::nothrow,
                         allot::spill_file_options{.staging_buffers = 2, .staging_by = &host}};
     CHECK(refused.status().how == allot::home_status::outcome::refused);

@@ -4,9 +4,11 @@
 #include <allot/spill/store/spill_files.hpp>
 #include <allot/spill/stored_buffer.hpp>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <initializer_list>
+#include <new>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -88,4 +90,25 @@ TEST_CASE("of small objects that leave together those leave that the account has
     CHECK(s.hold());
     s.all.clear();
     CHECK((s.disk.used() == 0 && s.engine.used() == 0 && s.files.valid()));
+}
+
+TEST_CASE("the extents of an object are values; files that did not open keep nothing, and say why", "[spill]") {
+    small_objects s({"/tmp"});
+    std::vector<allot::extent_file> extents = s.files.extents_of(s.all[3].at_home());
+    CHECK((extents.size() == 1 && s.all[3].is_away())); // it was written for that
+    s.all.clear();
+    std::byte bytes[4097];
+    CHECK(extents[0].read(bytes));
+    CHECK(bytes[4096] == std::byte{4});
+    extents.clear();
+
+    account engine{name{"engine"}}, disk{name{"disk"}};
+    allot::spill_files none{disk, "/no such directory", std::nothrow};
+    CHECK(none.status().error == ENOENT);
+    allot::store store{engine, none};
+    handle a = store.put(s.memory.allocate(engine, 100)), b = store.put(s.memory.allocate(engine, 100));
+    allot::home_status why;
+    CHECK((!a.spill(&why) && why.error == ENOENT));
+    CHECK((store.spill(SIZE_MAX) == 0 && !b.is_away()));
+    CHECK(store.stats().last_failure.error == ENOENT);
 }
