@@ -13,6 +13,7 @@
 #include <allot/account/forward.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
+#include <allot/sys/clock.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -78,6 +79,12 @@ class byte_sink {
 
 class kept_bytes;
 
+/// What a home has written and read since it began, and the time that threads spent in that.
+struct home_traffic {
+    std::uint64_t bytes_written = 0, write_ns = 0;
+    std::uint64_t bytes_read = 0, read_ns = 0;
+};
+
 /// A place that keeps the bytes of objects. Users construct one (spill_files, spill_memory) and give it to a store.
 /// Requires: outlives the stores and handles that use it.
 class home {
@@ -89,6 +96,10 @@ class home {
     account& by() const noexcept { return by_; }
     /// Whether bytes stay here when they are in memory again, so that they need not be written once more.
     bool keeps_copies() const noexcept { return keeps_copies_; }
+    home_traffic traffic() const noexcept {
+        const auto get = [](const std::atomic<std::uint64_t>& n) { return n.load(std::memory_order_relaxed); };
+        return {get(bytes_written_), get(write_ns_), get(bytes_read_), get(read_ns_)};
+    }
 
   protected:
     friend class kept_bytes;
@@ -133,8 +144,27 @@ class home {
     static std::size_t offset_of(const kept_bytes& kept) noexcept;
 
   private:
+    // Counts a call that moves bytes.
+    class timed_call {
+      public:
+        timed_call(std::atomic<std::uint64_t>& bytes, std::atomic<std::uint64_t>& ns) noexcept
+            : bytes_(bytes), ns_(ns) {}
+        timed_call(const timed_call&) = delete;
+        timed_call& operator=(const timed_call&) = delete;
+        ~timed_call() {
+            bytes_.fetch_add(moved, std::memory_order_relaxed);
+            ns_.fetch_add(sys::fine_clock::now() - start_, std::memory_order_relaxed);
+        }
+        std::size_t moved = 0;
+
+      private:
+        std::atomic<std::uint64_t>&bytes_, &ns_;
+        const std::uint64_t start_ = sys::fine_clock::now();
+    };
+
     account& by_;
     const bool keeps_copies_;
+    std::atomic<std::uint64_t> bytes_written_{0}, write_ns_{0}, bytes_read_{0}, read_ns_{0};
 };
 
 /// The bytes of an object at a home, or the room for them. Slices share what is written; it is dropped with the last.
@@ -168,7 +198,9 @@ class kept_bytes {
     }
     /// Requires: has_room(from.bytes).
     home_status write(byte_source& from) noexcept {
+        home::timed_call call{home_->bytes_written_, home_->write_ns_};
         const home_status s = home_->write(*record_, from);
+        if (s) call.moved = from.bytes;
         if (s) record_->is_written = true, offset_ = 0, bytes_ = from.bytes;
         return s;
     }
@@ -177,7 +209,11 @@ class kept_bytes {
     static void write_together(home& at, std::size_t n, Kept kept, Bytes bytes, Ended ended) noexcept {
         home::written_object all[most_together];
         for (std::size_t i = 0; i != n; ++i) all[i] = {kept(i).record_, bytes(i)};
-        at.write_together({all, n});
+        {
+            home::timed_call call{at.bytes_written_, at.write_ns_};
+            at.write_together({all, n});
+            for (std::size_t i = 0; i != n; ++i) call.moved += all[i].how ? all[i].bytes.size() : 0;
+        }
         for (std::size_t i = 0; i != n; ++i) {
             kept_bytes& k = kept(i);
             if (all[i].how) k.record_->is_written = true, k.offset_ = 0, k.bytes_ = all[i].bytes.size();
@@ -186,10 +222,13 @@ class kept_bytes {
     }
     static constexpr std::size_t most_together = 64;
     /// Reads all, in order. Requires: is_written(), to.bytes == bytes().
-    home_status read(byte_sink& to) const noexcept { return home_->read(*record_, offset_, to); }
+    home_status read(byte_sink& to) const noexcept { return read(0, to); }
     /// Reads a part. Requires: is_written(), and the part is inside.
     home_status read(std::size_t from, byte_sink& to) const noexcept {
-        return home_->read(*record_, offset_ + from, to);
+        home::timed_call call{home_->bytes_read_, home_->read_ns_};
+        const home_status s = home_->read(*record_, offset_ + from, to);
+        if (s) call.moved = to.bytes;
+        return s;
     }
     /// Another handle of a part of what is written. Requires: is_written(), and the part is inside.
     kept_bytes slice(std::size_t from, std::size_t n) const noexcept {

@@ -129,7 +129,8 @@ class store final : public reclaimer {
     void describe(text_writer& out) const noexcept override {
         const store_stats s = stats();
         out.put(", ").bytes(s.in_memory).put(" in memory; ").bytes(s.bytes_left).put(" left, of ");
-        out.bytes(s.bytes_written).put(" written to ").brief(home_.by().name()).put(": ").bytes(home_.by().used());
+        out.bytes(s.bytes_written).put(" written to ").brief(home_.by().name());
+        out.put(" (").number(home_.traffic().write_ns / 1'000'000).put(" ms): ").bytes(home_.by().used());
         if (home_.by().limit() != SIZE_MAX) out.put(" used of ").bytes(home_.by().limit());
         else out.put(" used");
         if (s.failures != 0) allot::write(out.put(", ").number(s.failures).put(" failures, the last "), s.last_failure);
@@ -428,8 +429,8 @@ class store final : public reclaimer {
         e.mover = sys::thread_token();
     }
     enum class leave_step : std::uint8_t { stays, cancelled, failed, is_kept, written };
-    // Returns what is to be done: to write it, or, where its home keeps it, nothing. Else it stays, since others have views of
-    // it; it is pinned by now; or it has no room at its home: `why`.
+    // Returns what is to be done: to write it, or, where its home keeps it, nothing. Else it stays, since others have
+    // views of it; it is pinned by now; or it has no room at its home: `why`.
     leave_step begin_write(entry& e, home_status& why) noexcept {
         {
             const guard hold(lock_);
