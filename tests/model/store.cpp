@@ -223,7 +223,7 @@ class trial {
 
 TEST_CASE("random calls of a store keep all bytes, and count them", "[spill][model]") {
     const char* const asked = std::getenv("ALLOT_TRIALS");
-    const std::uint64_t trials = asked != nullptr ? std::strtoull(asked, nullptr, 10) : 100;
+    const std::uint64_t trials = asked != nullptr ? std::strtoull(asked, nullptr, 10) : 40;
     const support::rescue ends{"random calls of a store", std::chrono::minutes(5)};
     for (std::uint64_t seed = 1; seed <= trials; ++seed) {
         INFO("seed " << seed);
