@@ -96,6 +96,7 @@ template <class T> class entry_of final : public store_entry {
         return how.write(value_of(from), to);
     }
     stored_object* restore(const kept_bytes& from, account& to, bool waits, home_status& why) const override {
+        why = {};
         object* const made = new (std::nothrow) object([&] { return how.make(from, to, waits, why); });
         if (made == nullptr)
             why = {.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::no_memory}};
@@ -300,11 +301,11 @@ template <class T> class stored {
         entry_->in.pin(*entry_, to != nullptr ? *to : entry_->by, how);
         return Pin{entry_};
     }
-    // move() gives the object away, while this alone has it.
+    // move() gives the object away, while this alone has it. Where it throws, nothing has changed: a pin to read.
     template <class Move> auto end_with(account* to, Move move) {
-        pin_of<held> mine = pin_as<pin_of<held>>(pin_kind::reads, to);
+        pinned mine = pin_as<pinned>(pin_kind::reads, to);
         if (!entry_->in.is_alone(*entry_)) raise_misused(misuse::living_pin);
-        move(*mine);
+        move(entry::value_of(*entry_->store_entry::object));
         mine.of_ = nullptr;
         entry* const ended = std::exchange(entry_, nullptr);
         return ended->in.take(*ended);

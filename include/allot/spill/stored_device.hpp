@@ -95,6 +95,7 @@ template <device::api Api> struct storing<device_buffer<Api>> {
 
     static held hold(held& b) noexcept { return std::move(b); }
     static std::size_t charged(const held& b) noexcept { return b.bytes.block_bytes(); }
+    static bool may_leave(const held& b) noexcept { return !b.bytes.is_shared(); }
     static home_status write(const held& from, kept_bytes& to) noexcept {
         detail::device_source<Api> source{from};
         const home_status s = to.write(source);

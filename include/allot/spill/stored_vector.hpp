@@ -69,6 +69,9 @@ template <plain_number V> struct storing<value_vector<V>> {
         const bool has_two = v.validity() && !detail::vector_parts::are_of_one_block(v.values(), v.validity());
         return v.values().block_bytes() + (has_two ? v.validity().block_bytes() : 0);
     }
+    static bool may_leave(const held& v) noexcept {
+        return v.empty() || !detail::vector_parts::are_shared(v.values(), v.validity());
+    }
     // Empty: the validity does not lie right behind the values.
     static std::span<const std::byte> in_one_piece(const held& v) noexcept {
         const std::span<const std::byte> first = values_of(v), second = v.validity().bytes();

@@ -1,6 +1,7 @@
 // Value vectors in a store: values, nulls and slices come back as they left; halves share what is kept.
 #include <support/catch.hpp>
 #include <support/failing_home.hpp>
+#include <support/hooked_home.hpp>
 #include <support/tasks.hpp>
 
 #include <allot/buffers.hpp>
@@ -271,4 +272,38 @@ TEST_CASE("threads pin vectors while others are short of memory", "[spill][vecto
     threads.clear();
     CHECK(wrong == 0);
     for (std::size_t i = 0; i != 4; ++i) CHECK(holds(all[i], 0, 1000 + i));
+}
+
+TEST_CASE("a half that could not be taken still knows its part of what is kept", "[spill]") {
+    homes h;
+    account small{h.near, name{"small"}, limit{64}};
+    support::hooked_home keeps{h.far};
+    {
+        allot::store kept{h.near, keeps};
+        stored_vector<int> whole = kept.put(h.filled<int>(1000));
+        std::vector<stored_vector<int>> halves = whole.halves();
+        REQUIRE(halves.size() == 2);
+        for (stored_vector<int>& half : halves) {
+            const auto in_memory = half.try_pin();
+            REQUIRE(in_memory);
+        }
+        CHECK_THROWS_AS(std::move(halves[1]).take(small), allot::out_of_memory);
+        CHECK(halves[1].spill()); // without a write
+        CHECK(holds(halves[1], 500, 500));
+    }
+    CHECK(keeps.records == 0);
+}
+
+TEST_CASE("a vector that others have views of stays", "[spill]") {
+    if (ALLOT_CHECKED != 0) return; // reported there, by abort
+    homes h;
+    stored_vector<int> v = h.inputs.put(h.filled<int>(100));
+    {
+        const value_vector<int> view = v.pin()->slice(0, 10);
+        CHECK_FALSE(v.spill());
+        CHECK_FALSE(v.is_away());
+    }
+    static_cast<void>(v.pin());
+    CHECK(v.spill());
+    CHECK(holds(v, 0, 100));
 }
