@@ -192,7 +192,7 @@ class store final : public reclaimer {
         if (why.how != home_status::outcome::refused) raise(spill_error(name(), why));
         if (why.why.outcome == charge_outcome::misused)
             raise(out_of_memory("allot: a pin inside a call about the object itself", "", why.why));
-        while (!pin_in_memory(e, how)) {
+        while (pin_in_memory(e, how) != found::here) {
             kept_bytes part;
             if (!share(e, part)) continue; // it is in memory
             object* made = nullptr;
@@ -200,7 +200,7 @@ class store final : public reclaimer {
             try {
                 made = e.restore(part, to, true, why); // may wait
             } catch (const out_of_memory&) {
-                if (!pin_in_memory(e, how)) throw;
+                if (pin_in_memory(e, how) != found::here) throw;
                 return; // by another thread
             }
 #else
@@ -214,14 +214,12 @@ class store final : public reclaimer {
     // The same; takes free memory alone, and waits for none. False: `why`.
     bool try_pin(entry& e, account& to, pin_kind how, home_status& why) noexcept {
         for (;;) {
-            {
-                const guard hold(lock_);
-                if (moves(e) && (how == pin_kind::changes || e.state == state::reading)) {
-                    why = {.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::misused}};
-                    return false;
-                }
+            const found at = pin_in_memory(e, how);
+            if (at == found::here) return true;
+            if (at == found::own_call) {
+                why = {.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::misused}};
+                return false;
             }
-            if (pin_in_memory(e, how)) return true;
             const guard hold(lock_);
             if (e.state != state::away) continue;
             step(e, event::read);
@@ -243,7 +241,7 @@ class store final : public reclaimer {
     // Pins it where it is in memory; else `part` is a share of what its home keeps.
     bool pin_or_share(entry& e, kept_bytes& part) noexcept {
         for (;;) {
-            if (pin_in_memory(e, pin_kind::reads)) return true;
+            if (pin_in_memory(e, pin_kind::reads) == found::here) return true;
             if (share(e, part)) return false;
         }
     }
@@ -370,17 +368,19 @@ class store final : public reclaimer {
             if (w->of == &e) w->spot.signal(1);
     }
 
-    // False: it is away. Requires, for a change: the thread does not move it.
-    bool pin_in_memory(entry& e, pin_kind how) noexcept {
+    // Where a pin finds the object; own_call: the thread moves it, and calls from inside.
+    enum class found : std::uint8_t { here, away, own_call };
+    found pin_in_memory(entry& e, pin_kind how) noexcept {
         kept_bytes old;
         {
             const guard hold(lock_);
-            while (e.state == state::reading && !moves(e)) wait_for_mover(e);
-            if (!spill::is_in_memory(e.state)) return false;
+            if (moves(e) && (how == pin_kind::changes || e.state == state::reading)) return found::own_call;
+            while (e.state == state::reading) wait_for_mover(e);
+            if (!spill::is_in_memory(e.state)) return found::away;
             pin_locked(e, how, old);
         }
         make_room(e, old);
-        return true;
+        return found::here;
     }
     void pin_locked(entry& e, pin_kind how, kept_bytes& old) noexcept {
         queues_.pull(e);
