@@ -19,6 +19,7 @@
 #include <allot/account/judge.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
+#include <allot/core/error.hpp>
 #include <allot/oom/task.hpp>
 #include <allot/sync/lock_guard.hpp>
 
@@ -41,9 +42,8 @@ struct fault {
 class injection final : allot::detail::injector {
   public:
     /// Requires: it outlives no account of the tree. `root`: of one kind of memory, with an arbiter.
-    explicit injection(account& root) : root_(root.node()), by_(*root_.tree().judged.by) {
-        allot::detail::add(root_, *this);
-    }
+    /// Throws: out_of_memory, as misused, where it has none.
+    explicit injection(account& root) : root_(root.node()), by_(judge_of(root)) { allot::detail::add(root_, *this); }
     ~injection() { allot::detail::remove(root_, *this); }
 
     void add(const fault& f) {
@@ -57,6 +57,14 @@ class injection final : allot::detail::injector {
     }
 
   private:
+    static allot::detail::judge& judge_of(account& root) {
+        allot::detail::judge* const by = root.node().tree().judged.by;
+        if (by == nullptr)
+            allot::raise(out_of_memory{"allot: an injection at an account without an arbiter: give the root one",
+                                       "",
+                                       {.outcome = charge_outcome::misused}});
+        return *by;
+    }
     static constexpr unsigned most_charges = 8; // of one request; rows make seven
 
     // The request of a thread that was refused last.

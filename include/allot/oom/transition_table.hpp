@@ -1,13 +1,14 @@
 // The transitions of a thread: data, from which the machine steps and the diagram of docs/oom.md is drawn.
 //
 // Each event that a state does not name here is wrong in that state, and changes nothing.
-// Cost: 360 bytes, constant. Threads: any.
+// Cost: 361 bytes, constant. Threads: any.
 // Source: the transitions of Spark-RAPIDS' SparkResourceAdaptor, as its code has them, 2026; `alloc` begins at the first
 // refusal here, not at each request.
 #pragma once
 
 #include <allot/account/command.hpp>
 #include <allot/config.hpp>
+#include <allot/core/step_table.hpp>
 #include <allot/oom/thread_state.hpp>
 
 #include <array>
@@ -97,36 +98,15 @@ inline constexpr auto transitions = [] {
 
 namespace detail {
 
-struct transition_cell {
-    bool legal = false;
-    thread_state to = thread_state::unknown;
-};
-inline constexpr auto transition_matrix = [] {
-    std::array<std::array<transition_cell, events>, thread_states> m{};
-    for (const transition& t : transitions)
-        m[static_cast<std::size_t>(t.from)][static_cast<std::size_t>(t.by)] = {true, t.to};
-    return m;
-}();
-static_assert(
-    [] {
-        std::size_t cells = 0;
-        for (const auto& of_state : transition_matrix)
-            for (const transition_cell& c : of_state) cells += c.legal;
-        return cells == transitions.size();
-    }(),
-    "allot: two transitions of one state and event");
+inline constexpr allot::detail::step_table<thread_state, event, thread_states, events> transition_table{transitions};
+static_assert(!transition_table.is_ambiguous(), "allot: two transitions of one state and event");
 
 } // namespace detail
 
 /// Whether the event may come to a thread in this state.
-constexpr bool is_legal(thread_state from, event by) noexcept {
-    return detail::transition_matrix[static_cast<std::size_t>(from)][static_cast<std::size_t>(by)].legal;
-}
+constexpr bool is_legal(thread_state from, event by) noexcept { return detail::transition_table.is_legal(from, by); }
 /// The state after the event; the same state if it is not legal.
-constexpr thread_state after(thread_state from, event by) noexcept {
-    const auto& c = detail::transition_matrix[static_cast<std::size_t>(from)][static_cast<std::size_t>(by)];
-    return c.legal ? c.to : from;
-}
+constexpr thread_state after(thread_state from, event by) noexcept { return detail::transition_table.after(from, by); }
 
 } // namespace oom
 } // namespace allot::inline ALLOT_ABI

@@ -9,10 +9,11 @@
 //   reading    being made  yes                  pins of others wait for the reader, who waits for no memory
 //
 // Where a read fails, the entry is away as before: its readers get the error, and may try again.
-// An event that a state does not name is wrong there, and changes nothing. Cost: 100 bytes, constant. Threads: any.
+// An event that a state does not name is wrong there, and changes nothing. Cost: 91 bytes, constant. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/step_table.hpp>
 
 #include <array>
 #include <cstddef>
@@ -65,28 +66,16 @@ inline constexpr auto entry_steps = [] {
 
 namespace detail {
 
-struct entry_cell {
-    bool legal = false;
-    entry_state to = entry_state::here;
-};
-inline constexpr auto entry_matrix = [] {
-    std::array<std::array<entry_cell, entry_events>, entry_states> m{};
-    for (const entry_step& s : entry_steps)
-        m[static_cast<std::size_t>(s.from)][static_cast<std::size_t>(s.by)] = {true, s.to};
-    return m;
-}();
+inline constexpr allot::detail::step_table<entry_state, entry_event, entry_states, entry_events> entry_table{
+    entry_steps};
+static_assert(!entry_table.is_ambiguous(), "allot: two steps of one state and event");
 
 } // namespace detail
 
 /// Whether the event may come to an entry in this state.
-constexpr bool is_legal(entry_state from, entry_event by) noexcept {
-    return detail::entry_matrix[static_cast<std::size_t>(from)][static_cast<std::size_t>(by)].legal;
-}
+constexpr bool is_legal(entry_state from, entry_event by) noexcept { return detail::entry_table.is_legal(from, by); }
 /// The state after the event; the same state if it is not legal.
-constexpr entry_state after(entry_state from, entry_event by) noexcept {
-    const auto& c = detail::entry_matrix[static_cast<std::size_t>(from)][static_cast<std::size_t>(by)];
-    return c.legal ? c.to : from;
-}
+constexpr entry_state after(entry_state from, entry_event by) noexcept { return detail::entry_table.after(from, by); }
 /// Whether its bytes are in memory.
 constexpr bool is_in_memory(entry_state s) noexcept { return s <= entry_state::leaving; }
 constexpr const char* text_of(entry_state s) noexcept {

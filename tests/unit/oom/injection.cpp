@@ -77,6 +77,17 @@ template <class Request> void fails_as_injected(one_task& t, account& at, Reques
 
 } // namespace
 
+TEST_CASE("an account without an arbiter takes no faults, and says so", "[oom]") {
+    allot::account alone{allot::name{"alone"}};
+    try {
+        const allot::oom::injection faults{alone};
+        FAIL("it has no arbiter");
+    } catch (const allot::out_of_memory& e) {
+        CHECK(e.why().outcome == allot::charge_outcome::misused);
+        CHECK_THAT(e.what(), ContainsSubstring("without an arbiter"));
+    }
+}
+
 TEST_CASE("faults of charges", "[oom]") {
     one_task t;
     fails_as_injected(t, t.memory, [&] { const support::charged c{t.memory, 10}; });
