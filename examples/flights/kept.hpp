@@ -2,8 +2,8 @@
 // leave for a home, if there is one (--spill), and come back when they are found. Without a home, and where it fails,
 // they are given up, the last ones first, since files are read from their start.
 //
-// Nothing is kept, or comes back, at the cost of something else that is kept (cost_cap). What is found stays valid when
-// it is given up meanwhile; its memory is free once that ends. Threads: any.
+// Nothing is kept, or comes back, at the cost of something else that is kept (cost_cap). A `found` item stays valid
+// when it is given up meanwhile; its memory is free once `found` ends. Threads: any.
 #pragma once
 #include <allot/buffers.hpp>
 #include <allot/reclaim/cost_cap.hpp>
