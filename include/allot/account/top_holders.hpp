@@ -103,6 +103,10 @@ inline void write_reclaimers(text_writer& out, const account& at) noexcept {
     write(idle.calls, idle.freed, idle.nanoseconds);
     out.newline();
 }
+// Both, for a root account.
+inline void write_memory(text_writer& out, const account& root) noexcept {
+    if (write_holders(out, root, &root)) write_reclaimers(out, root);
+}
 
 } // namespace detail
 

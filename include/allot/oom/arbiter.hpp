@@ -16,8 +16,10 @@
 // Source: Spark-RAPIDS' SparkResourceAdaptor, 2022.
 #pragma once
 
+#include <allot/account/account_tree.hpp>
 #include <allot/account/command.hpp>
 #include <allot/account/judge.hpp>
+#include <allot/account/top_holders.hpp>
 #include <allot/account/tree_node.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
@@ -65,6 +67,13 @@ class arbiter final : public judged_by, allot::detail::judge {
 
     /// Writes the tasks, what they hold, and what each thread waits for. Requires: the thread holds no lock of allot.
     void write_tasks(text_writer& out) const noexcept override { detail::write_tasks(out, tasks_); }
+    /// Writes first what its accounts hold, and what was asked to free some. Requires: the same.
+    void write_report(text_writer& out) noexcept {
+        roots.for_each([&](tenant& t) {
+            allot::detail::write_memory(out, static_cast<allot::detail::root_tenant&>(t).root.face);
+        });
+        write_tasks(out);
+    }
 
     // For the headers of this folder.
     detail::task_register& tasks() noexcept { return tasks_; }

@@ -92,7 +92,7 @@ inline const verdict_error* find_verdict(const std::exception_ptr& thrown, verdi
     write(text, refusal);
     const auto write_page = [&](text_writer& out) {
         out.put(text.view()).newline();
-        scope.write_tasks(out);
+        scope.write_report(out);
     };
     allot::raise(out_of_memory(text.view(), write_page, refusal));
 }

@@ -77,9 +77,9 @@ class retry_scope {
     bool has_changed_inputs() const noexcept { return inputs_changed_; }
     /// Attempts that were rolled back or split, so far.
     std::uint32_t attempts() const noexcept { return attempts_; }
-    /// For reports: the tasks of the arbiter.
-    void write_tasks(text_writer& out) const noexcept {
-        if (here_ != nullptr) here_->by().write_tasks(out);
+    /// The report of the arbiter: the memory of its accounts, and its tasks.
+    void write_report(text_writer& out) const noexcept {
+        if (here_ != nullptr) here_->by().write_report(out);
     }
     /// The innermost scope of the calling thread; null: none.
     static retry_scope* now() noexcept { return allot::detail::of_this_thread.scope; }

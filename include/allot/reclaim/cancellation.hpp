@@ -1,6 +1,6 @@
 // Ends waits for memory from another thread.
 //
-// Cost: 16 bytes; a waiter that has one takes its lock at its begin and end. Threads: any.
+// Cost: 24 bytes; a waiter that has one takes its lock at its begin and end. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -18,6 +18,9 @@ namespace allot::inline ALLOT_ABI {
 class cancellation {
   public:
     cancellation() = default;
+    /// Its waits are ended with those of `other`, too, unless that is null. Requires: `other` outlives it, and was made
+    /// without another one.
+    explicit cancellation(cancellation* other) noexcept : other_(other) {}
     cancellation(const cancellation&) = delete;
     cancellation& operator=(const cancellation&) = delete;
 
@@ -25,34 +28,41 @@ class cancellation {
     void cancel() noexcept {
         const detail::lock_guard hold(lock_);
         cancelled_.store(true, std::memory_order_release);
-        for (sleeper* s = sleepers_.first(); s != nullptr; s = sleepers_.after(*s)) s->spot.signal(cancelled);
+        for (place* p = places_.first(); p != nullptr; p = places_.after(*p)) p->spot.signal(cancelled);
     }
-    bool is_cancelled() const noexcept { return cancelled_.load(std::memory_order_acquire); }
+    bool is_cancelled() const noexcept {
+        return cancelled_.load(std::memory_order_acquire) || (other_ != nullptr && other_->is_cancelled());
+    }
 
+  private:
+    struct place {
+        place(cancellation* in, sys::parking& where) noexcept : of(in), spot(where) {
+            if (of == nullptr) return;
+            const detail::lock_guard hold(of->lock_);
+            of->places_.add(*this);
+        }
+        place(const place&) = delete;
+        place& operator=(const place&) = delete;
+        ~place() {
+            if (of == nullptr) return;
+            const detail::lock_guard hold(of->lock_);
+            of->places_.remove(*this);
+        }
+        cancellation* const of;
+        sys::parking& spot;
+        list_hook<place> hook{};
+    };
+
+  public:
     /// For waits: a place to be signalled from construction to the end.
     class sleeper {
       public:
-        sleeper(cancellation* of, sys::parking& where) noexcept : spot(where), of_(of) {
-            if (of_ == nullptr) return;
-            const detail::lock_guard hold(of_->lock_);
-            of_->sleepers_.add(*this);
-        }
-        sleeper(const sleeper&) = delete;
-        sleeper& operator=(const sleeper&) = delete;
-        ~sleeper() {
-            if (of_ == nullptr) return;
-            const detail::lock_guard hold(of_->lock_);
-            of_->sleepers_.remove(*this);
-        }
-        bool is_cancelled() const noexcept { return of_ != nullptr && of_->is_cancelled(); }
-        sys::parking& spot;
+        sleeper(cancellation* of, sys::parking& spot) noexcept
+            : at_(of, spot), at_other_(of != nullptr ? of->other_ : nullptr, spot) {}
+        bool is_cancelled() const noexcept { return at_.of != nullptr && at_.of->is_cancelled(); }
 
       private:
-        cancellation* const of_;
-        list_hook<sleeper> place_;
-
-      public:
-        using list = intrusive_list<sleeper, &sleeper::place_>;
+        place at_, at_other_;
     };
 
   private:
@@ -60,7 +70,8 @@ class cancellation {
 
     spin_lock lock_;
     std::atomic<bool> cancelled_{false};
-    sleeper::list sleepers_;
+    intrusive_list<place, &place::hook> places_;
+    cancellation* const other_ = nullptr;
 };
 
 } // namespace allot::inline ALLOT_ABI

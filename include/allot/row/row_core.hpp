@@ -80,13 +80,16 @@ template <class Set> class row_core {
 
     // ---- rows ---------------------------------------------------------------------------------------------------
 
-    // For a request whose attempts climb by themselves: it only waits between them.
+    // For requests whose attempts climb by themselves: they only wait between them.
+    template <class Again> bool wait(memory_request& asked, Again again) noexcept {
+        asked.waiting = &heaps().waiting();
+        return wait_for(ledger_.account().node(), asked, again);
+    }
     template <class Again> bool wait_or_fail(memory_request& asked, const char* what, Again again) {
         if (ALLOT_LIKELY(again())) return true;
         if constexpr (policies::waits) {
             asked.judged = true;
-            asked.waiting = &heaps().waiting();
-            if (wait_for(ledger_.account().node(), asked, again)) return true;
+            if (wait(asked, again)) return true;
             ledger_.account().raise_verdict(asked.why);
         }
         return refuse(asked, what) != nullptr;

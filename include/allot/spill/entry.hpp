@@ -12,6 +12,7 @@
 #include <allot/core/intrusive_list.hpp>
 #include <allot/spill/entry_state.hpp>
 #include <allot/spill/home.hpp>
+#include <allot/spill/pin_request.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -68,9 +69,8 @@ class store_entry {
 
     // Both are called without the lock, by the thread that moves the entry, or with a share of what is kept.
     virtual home_status write(const stored_object& from, kept_bytes& to) noexcept = 0;
-    // Makes the object in memory of `to`. Null: `why`. `waits`: the request may wait, and throws where it is refused;
-    // else it takes what is free.
-    virtual stored_object* restore(const kept_bytes& from, account& to, bool waits, home_status& why) const = 0;
+    // Makes the object. Null: `why`. Throws: what the type's own code throws, if it may wait.
+    virtual stored_object* restore(const kept_bytes& from, const pin_request& memory, home_status& why) const = 0;
 
     bool is_moved() const noexcept {
         return state == spill::entry_state::leaving || state == spill::entry_state::reading;

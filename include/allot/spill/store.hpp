@@ -24,22 +24,24 @@
 #include <allot/account/wait_order.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
-#include <allot/core/intrusive_list.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/core/units.hpp>
+#include <allot/reclaim/cancellation.hpp>
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/reclaim/shortage.hpp>
+#include <allot/reclaim/wait_limit.hpp>
 #include <allot/spill/entry.hpp>
 #include <allot/spill/entry_queues.hpp>
 #include <allot/spill/entry_state.hpp>
+#include <allot/spill/entry_waits.hpp>
 #include <allot/spill/home.hpp>
+#include <allot/spill/pin_request.hpp>
 #include <allot/spill/spill_error.hpp>
 #include <allot/spill/store_stats.hpp>
 #include <allot/spill/write_backoff.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/lock_rank.hpp>
 #include <allot/sys/mutex.hpp>
-#include <allot/sys/parking.hpp>
 #include <allot/sys/thread.hpp>
 
 #include <cstddef>
@@ -187,29 +189,35 @@ class store final : public reclaimer {
     // Pins it in memory; in that of `to`, where it is away.
     // Throws: as a request for memory; spill_error. It is where it was then.
     void pin(entry& e, account& to, pin_kind how) {
+        static constexpr wait_limit until_judged{forever};
         home_status why;
-        if (try_pin(e, to, how, why)) return;
+        const bool waits = detail::judged_thread_of(to.node()) != nullptr;
+        if (pin_for(e, {to, waits ? &until_judged : nullptr}, how, why)) return;
         if (why.how != home_status::outcome::refused) raise(spill_error(name(), why));
-        if (why.why.outcome == charge_outcome::misused)
-            raise(out_of_memory("allot: a pin inside a call about the object itself", "", why.why));
+        to.raise_verdict(why.why);
+        detail::raise_refused(to, why.why);
+    }
+    // The same; false: `why`. Throws: what the type's own code throws.
+    bool pin_for(entry& e, const pin_request& memory, pin_kind how, home_status& why) {
+        if (try_pin(e, memory.to, how, why)) return true;
+        if (why.how != home_status::outcome::refused || why.why.outcome == charge_outcome::misused) return false;
         while (pin_in_memory(e, how) != found::here) {
+            cancellation made_elsewhere{memory.ended_by()};
+            const detail::entry_waits::of_pin wait{waits_, lock_, e, made_elsewhere};
             kept_bytes part;
             if (!share(e, part)) continue; // it is in memory
-            object* made = nullptr;
-#if ALLOT_EXCEPTIONS
-            try {
-                made = e.restore(part, to, true, why); // may wait
-            } catch (const out_of_memory&) {
-                if (pin_in_memory(e, how) != found::here) throw;
-                return; // by another thread
+            object* const made = e.restore(part, memory.ended_also_by(made_elsewhere), why);
+            if (made != nullptr) {
+                if (pin_made(e, *made, how)) return true;
+                delete made; // another thread has made it
+            } else if (is_verdict(why.why.outcome) || pin_in_memory(e, how) != found::here) {
+                const bool again = why.why.outcome == charge_outcome::cancelled && !memory.is_cancelled();
+                if (!again) return note_failure(why), false;
+            } else {
+                return true;
             }
-#else
-            made = e.restore(part, to, true, why);
-#endif
-            if (made == nullptr) note_failure(why), raise(spill_error(name(), why));
-            if (pin_made(e, *made, how)) return;
-            delete made; // another thread has made it
         }
+        return true;
     }
     // The same; takes free memory alone, and waits for none. False: `why`.
     bool try_pin(entry& e, account& to, pin_kind how, home_status& why) noexcept {
@@ -217,7 +225,9 @@ class store final : public reclaimer {
             const found at = pin_in_memory(e, how);
             if (at == found::here) return true;
             if (at == found::own_call) {
-                why = {.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::misused}};
+                why = {
+                    .how = home_status::outcome::refused,
+                    .why = {.outcome = charge_outcome::misused, .name = "a pin inside a call about the object itself"}};
                 return false;
             }
             const guard hold(lock_);
@@ -226,7 +236,7 @@ class store final : public reclaimer {
             e.mover = sys::thread_token();
             break;
         }
-        object* const made = e.restore(e.kept, to, false, why);
+        object* const made = e.restore(e.kept, pin_request{to}, why);
         kept_bytes old;
         {
             const guard hold(lock_);
@@ -323,12 +333,6 @@ class store final : public reclaimer {
     }
 
   private:
-    struct mover_wait {
-        const entry* of;
-        sys::parking spot{};
-        list_hook<mover_wait> place{};
-    };
-
     static bool moves(const entry& e) noexcept { return e.is_moved() && e.mover == sys::thread_token(); }
     static void step(entry& e, event by) noexcept {
         ALLOT_ASSERT(spill::is_legal(e.state, by), "an entry's state takes the event");
@@ -353,19 +357,11 @@ class store final : public reclaimer {
     }
 
     // Requires the lock, which it gives up meanwhile.
-    void wait_for_mover(const entry& e) noexcept {
-        mover_wait w{&e};
-        waits_.add(w);
-        lock_.unlock();
-        static_cast<void>(w.spot.wait_until(sys::parking::never));
-        lock_.lock();
-        waits_.remove(w);
-    }
+    void wait_for_mover(const entry& e) noexcept { waits_.wait_for_mover(lock_, e); }
     // The entry is not moved any more.
     void moved(entry& e) noexcept {
         e.mover = 0;
-        for (mover_wait* w = waits_.first(); w != nullptr; w = waits_.after(*w))
-            if (w->of == &e) w->spot.signal(1);
+        waits_.moved(e);
     }
 
     // Where a pin finds the object; own_call: the thread moves it, and calls from inside.
@@ -409,6 +405,7 @@ class store final : public reclaimer {
         ++stats_.read, stats_.bytes_read += e.bytes, stats_.in_memory += made.charged;
         if (!home_.keeps_copies()) old = std::move(e.kept);
         step(e, home_.keeps_copies() ? event::made : event::moved);
+        waits_.made(e);
     }
     bool pin_made(entry& e, object& made, pin_kind how) noexcept {
         kept_bytes old;
@@ -568,9 +565,9 @@ class store final : public reclaimer {
 
     account& of_;
     home& home_;
-    mutable sys::mutex lock_{lock_rank::leaf};
+    mutable sys::mutex lock_{lock_rank::store};
     detail::entry_queues queues_;
-    intrusive_list<mover_wait, &mover_wait::place> waits_;
+    detail::entry_waits waits_;
     detail::write_backoff backoff_;
     std::uint32_t calls_ = 0; // of free()
     store_stats stats_;

@@ -18,7 +18,7 @@
 //     write(held, kept)         writes it
 //     may_leave(held)           optional: false: others have views of it, so it would free nothing
 //     in_one_piece(held)        optional: its bytes, where they are in one piece; small ones are written together
-//     make(kept, account, waits, why) -> held      makes it again; where that fails, `why` says so, and nobody uses it
+//     make(kept, pin_request, why) -> held         makes it again; where that fails, `why` says so, and nobody uses it
 //     move_to(account, held&)   charges it to another account; throws where that refuses
 //     move_into(T&, held&)      instead, where held cannot be moved: for take_into(); such an object is not changed
 //     has_left(held)            a function to call when it has left, if there is more to do then
@@ -31,8 +31,10 @@
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
+#include <allot/reclaim/wait_limit.hpp>
 #include <allot/spill/entry.hpp>
 #include <allot/spill/home.hpp>
+#include <allot/spill/pin_request.hpp>
 #include <allot/spill/spillable.hpp>
 #include <allot/spill/store.hpp>
 
@@ -95,9 +97,9 @@ template <class T> class entry_of final : public store_entry {
     home_status write(const stored_object& from, kept_bytes& to) noexcept override {
         return how.write(value_of(from), to);
     }
-    stored_object* restore(const kept_bytes& from, account& to, bool waits, home_status& why) const override {
+    stored_object* restore(const kept_bytes& from, const pin_request& memory, home_status& why) const override {
         why = {};
-        object* const made = new (std::nothrow) object([&] { return how.make(from, to, waits, why); });
+        object* const made = new (std::nothrow) object([&] { return how.make(from, memory, why); });
         if (made == nullptr)
             why = {.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::no_memory}};
         if (made == nullptr || !why) {
@@ -204,10 +206,14 @@ template <class T> class stored {
     }
     /// The same as pin(), if that takes no wait and nobody else's memory; else it holds nothing, and `why` says why.
     pinned try_pin(home_status* why = nullptr) const noexcept {
-        home_status s{.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::misused}};
-        const bool has = entry_ != nullptr && entry_->in.try_pin(*entry_, entry_->by, pin_kind::reads, s);
-        if (why != nullptr) *why = has ? home_status{} : s;
-        return pinned{has ? entry_ : nullptr};
+        return pin_or_not(why, [](entry& e, home_status& s) { return e.in.try_pin(e, e.by, pin_kind::reads, s); });
+    }
+    /// The same as pin(), and waits for memory: until another thread has brought the object back, if that is earlier.
+    /// It holds nothing where the wait has ended, or the object cannot be read: `why`.
+    /// Throws: what the type's own code throws.
+    pinned pin_for(const wait_limit& most, home_status* why = nullptr) const {
+        return pin_or_not(why,
+                          [&](entry& e, home_status& s) { return e.in.pin_for(e, {e.by, &most}, pin_kind::reads, s); });
     }
     /// The object, for one consumer, charged to the account; what its home keeps is dropped, and the handle is empty.
     /// Throws: as pin(), of which it is one; as `misused` where others pin it. Nothing has changed then.
@@ -295,6 +301,12 @@ template <class T> class stored {
         made->kept = std::move(part.kept);
         made->state = spill::entry_state::away;
         return made;
+    }
+    template <class Pin> pinned pin_or_not(home_status* why, Pin pin) const {
+        home_status s{.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::misused}};
+        const bool has = entry_ != nullptr && pin(*entry_, s);
+        if (why != nullptr) *why = has ? home_status{} : s;
+        return pinned{has ? entry_ : nullptr};
     }
     template <class Pin> Pin pin_as(pin_kind how, account* to = nullptr) const {
         if (ALLOT_UNLIKELY(entry_ == nullptr)) raise_misused(misuse::moved_from);

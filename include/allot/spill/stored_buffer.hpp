@@ -43,11 +43,11 @@ inline account& account_to_store(const buffer& b, bool is_shared, bool needs_hos
     if (needs_host_access && !b.host_access()) raise_not_storable(misuse::no_host_access, by.name());
     return by;
 }
-// Memory for what comes back. None: `why`; where it waits, it throws.
-inline buffer make_buffer(const buffer_memory& from, account& to, std::size_t bytes, bool waits, home_status& why) {
-    if (waits) return from.allocate(to, bytes);
-    const cost_cap calls_none{reclaimer::idle};
-    buffer b = from.try_allocate(to, bytes, &why.why);
+// Memory for what comes back. None: `why`.
+inline buffer make_buffer(const buffer_memory& from, const pin_request& by, std::size_t bytes,
+                          home_status& why) noexcept {
+    buffer b = by.make([&] { return from.try_allocate(by.to, bytes, &why.why); },
+                       [&](const wait_limit& most) { return from.allocate_for(by.to, bytes, most, &why.why); });
     if (!b) why.how = home_status::outcome::refused;
     return b;
 }
@@ -71,8 +71,8 @@ template <> struct storing<buffer> {
     }
     static bool may_leave(const buffer& b) noexcept { return !b.is_shared(); }
     static std::span<const std::byte> in_one_piece(const buffer& b) noexcept { return b.bytes(); }
-    buffer make(const kept_bytes& from, account& to, bool waits, home_status& why) const {
-        buffer b = detail::make_buffer(*memory, to, bytes, waits, why);
+    buffer make(const kept_bytes& from, const pin_request& by_pin, home_status& why) const noexcept {
+        buffer b = detail::make_buffer(*memory, by_pin, bytes, why);
         if (!b) return b;
         byte_sink sink{b.bytes()};
         why = from.read(sink);

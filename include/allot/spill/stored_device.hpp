@@ -101,8 +101,8 @@ template <device::api Api> struct storing<device_buffer<Api>> {
         const home_status s = to.write(source);
         return source.status ? s : source.status;
     }
-    held make(const kept_bytes& from, account& to, bool waits, home_status& why) const {
-        held made{detail::make_buffer(*memory, to, bytes, waits, why), stream, through};
+    held make(const kept_bytes& from, const pin_request& by_pin, home_status& why) const noexcept {
+        held made{detail::make_buffer(*memory, by_pin, bytes, why), stream, through};
         if (!made.bytes) return made;
         detail::device_sink<Api> sink{made};
         why = from.read(sink);

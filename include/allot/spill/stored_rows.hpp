@@ -93,8 +93,8 @@ template <class Set> struct storing<row_array<Set>> {
         if (s) to.drop();
         return {.how = home_status::outcome::failed, .call = fault};
     }
-    held make(const kept_bytes& from, account&, bool waits, home_status& why) const {
-        return contents::make(rows, [&](held& to) { bring_back(to, from, waits, why); });
+    held make(const kept_bytes& from, const pin_request& by_pin, home_status& why) const {
+        return contents::make(rows, [&](held& to) { bring_back(to, from, by_pin, why); });
     }
     // Appends them to an array of the same manager. Throws: as its reserve(); nothing has changed then.
     static void move_into(held& to, held& mine) {
@@ -141,10 +141,12 @@ template <class Set> struct storing<row_array<Set>> {
         return words.sum;
     }
     // Where that fails, the array has the rows that were made.
-    void bring_back(held& into, const kept_bytes& from, bool waits, home_status& why) const {
+    void bring_back(held& into, const kept_bytes& from, const pin_request& by_pin, home_status& why) const {
         const detail::rows_kept parts = kept.in(from);
-        const cost_cap most{waits ? UINT32_MAX : reclaimer::idle};
-        if (waits ? !into.reserve(kept.rows) : !into.try_reserve(kept.rows, &why.why)) return refused(why);
+        const bool has =
+            by_pin.make([&] { return into.try_reserve(kept.rows, &why.why); },
+                        [&](const wait_limit& most) { return into.reserve_for(kept.rows, most, &why.why); });
+        if (!has) return refused(why);
         void** const slots = contents::slots(into); // the words come into them, and each is replaced by its row
         byte_sink words{{reinterpret_cast<std::byte*>(slots), kept.words()}};
         if (!(why = from.read(parts.words_at, words))) return;
@@ -154,13 +156,13 @@ template <class Set> struct storing<row_array<Set>> {
         const detail::raw_row<Set> borrowed{rows, borrow(n)};
         const std::span<std::byte> through =
             borrowed.address != nullptr ? std::span{static_cast<std::byte*>(borrowed.address), n} : std::span{little};
-        detail::encodings_at_home encodings{from, parts.encodings_at, kept.encodings, through, waits};
+        detail::encodings_at_home encodings{from, parts.encodings_at, kept.encodings, through, by_pin.may_wait()};
         for (std::size_t i = 0; i != kept.rows; ++i) {
             detail::row_word word;
             std::memcpy(&word.bits, slots + i, sizeof word);
             void* row = word.address();
             if (word.is_row()) {
-                row = word.encoded() ? decoded(word, encodings, waits, why) : fresh(word, word.bytes(), waits, why);
+                row = word.encoded() ? decoded(word, encodings, by_pin, why) : fresh(word, word.bytes(), by_pin, why);
                 if (row == nullptr) return;
             }
             slots[i] = row;
@@ -188,27 +190,30 @@ template <class Set> struct storing<row_array<Set>> {
     const row_type& type_of(const detail::row_word& w) const noexcept {
         return *detail::row_access::core(rows).context().types[w.type()];
     }
-    void* memory_for(const row_type& type, std::size_t n, bool waits, home_status& why) const {
-        void* const row = waits ? rows.allocate(n, type) : rows.try_allocate(n, type, &why.why);
+    void* memory_for(const row_type& type, std::size_t n, const pin_request& by_pin, home_status& why) const noexcept {
+        void* const row =
+            by_pin.make([&] { return rows.try_allocate(n, type, &why.why); },
+                        [&](const wait_limit& most) { return rows.allocate_for(n, most, type, &why.why); });
         if (row == nullptr) refused(why);
         return row;
     }
     // A row for bytes that come later.
-    void* fresh(const detail::row_word& w, std::size_t n, bool waits, home_status& why) const {
-        detail::raw_row<Set> row{rows, memory_for(type_of(w), n, waits, why)};
+    void* fresh(const detail::row_word& w, std::size_t n, const pin_request& by_pin, home_status& why) const {
+        detail::raw_row<Set> row{rows, memory_for(type_of(w), n, by_pin, why)};
         if (row.address == nullptr) return nullptr;
         if (rows.capacity(row.address) != n) return refused(why), nullptr; // of no heap, since the host has no memory
         return finish(w, row.keep());
     }
-    void* decoded(const detail::row_word& w, detail::encodings_at_home& from, bool waits, home_status& why) const {
+    void* decoded(const detail::row_word& w, detail::encodings_at_home& from, const pin_request& by_pin,
+                  home_status& why) const {
         std::uint64_t n = 0;
         row_reader& reader = from.reader;
         reader.begin(w.bytes());
         if (!reader.get(&n, sizeof n)) return cannot_read(from, why), nullptr;
         const row_type& type = type_of(w);
-        detail::raw_row<Set> row{rows, memory_for(type, n, waits, why)};
+        detail::raw_row<Set> row{rows, memory_for(type, n, by_pin, why)};
         if (row.address == nullptr) return nullptr;
-        if (!decode(type, row.address, reader, waits))
+        if (!decode(type, row.address, reader))
             return reader.has_failed() ? cannot_read(from, why) : refused(why), nullptr;
         if (!reader.end()) {
             if (type.destroy != nullptr) type.destroy(row.address);
@@ -216,9 +221,9 @@ template <class Set> struct storing<row_array<Set>> {
         }
         return finish(w, row.keep());
     }
-    static bool decode(const row_type& type, void* row, row_reader& from, [[maybe_unused]] bool waits) {
+    static bool decode(const row_type& type, void* row, row_reader& from) {
 #if ALLOT_EXCEPTIONS
-        if (!waits) {
+        if (!from.may_wait()) {
             try {
                 return type.decode(row, from);
             } catch (...) {

@@ -86,8 +86,8 @@ template <plain_number V> struct storing<value_vector<V>> {
         detail::two_pieces source{values_of(from), from.validity().bytes()};
         return to.write(source);
     }
-    held make(const kept_bytes& from, account& to, bool waits, home_status& why) const {
-        buffer whole = detail::make_buffer(*memory, to, bytes, waits, why);
+    held make(const kept_bytes& from, const pin_request& by_pin, home_status& why) const noexcept {
+        buffer whole = detail::make_buffer(*memory, by_pin, bytes, why);
         if (!why) return {};
         const std::size_t n = bytes - bits;
         if (from.bytes() == bytes) why = read(from, 0, whole.bytes());

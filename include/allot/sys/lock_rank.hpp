@@ -38,7 +38,8 @@ enum class lock_rank : std::uint8_t {
     pages_in_transit,
     arena,
     device_mapping,
-    leaf, // holds no other lock
+    store, // the entries of a store
+    leaf,  // holds no other lock
 };
 
 namespace detail {
@@ -84,6 +85,7 @@ class held_locks {
                                                 "pages in transit",
                                                 "an arena",
                                                 "a device mapping",
+                                                "a store",
                                                 "an inner object"};
         static_assert(sizeof names / sizeof *names == static_cast<std::size_t>(lock_rank::leaf) + 1);
         return names[rank];

@@ -18,19 +18,19 @@ BUGS = {
         "const auto begins = [&](std::size_t bytes) { comes(bytes); };",
         law=4),
     "pin_waits_for_memory_while_it_reads": bug(
-        "unit/spill/stored_buffer.cpp",
-        "object* const made = e.restore(e.kept, to, false, why);",
-        "object* const made = e.restore(e.kept, to, true, why);",
+        "unit/spill/store.cpp",
+        "object* const made = e.restore(e.kept, pin_request{to}, why);",
+        "object* const made = e.restore(e.kept, pin_request{to, nullptr}, why);",
         law=4),
     "failed_write_is_tried_for_ever": bug(
         "model/store.cpp",
         "too_large = backoff_.too_large(room);",
         "too_large = SIZE_MAX;",
         law=4),
-    "refused_pin_does_not_look_again": bug(
-        "unit/spill/stored_buffer.cpp",
-        "if (pin_in_memory(e, how) != found::here) throw; return; // by another thread",
-        "throw;",
+    "pin_sleeps_though_another_brought_the_object_back": bug(
+        "unit/spill/store.cpp",
+        "waits_.made(e);",
+        "",
         law=2),
     "requesters_own_leave_first": bug(
         "unit/spill/store.cpp",

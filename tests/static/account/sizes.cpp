@@ -33,7 +33,7 @@ TEST_CASE("a request takes little of its thread's stack, and nothing before it i
     STATIC_REQUIRE(sizeof(detail::memory_request) == 88);
     STATIC_REQUIRE(sizeof(detail::waiter) == 256);
     STATIC_REQUIRE(sizeof(detail::waits_of_level) == 40);
-    STATIC_REQUIRE(sizeof(detail::account_steps) == 816);
+    STATIC_REQUIRE(sizeof(detail::account_steps) == 848);
     STATIC_REQUIRE(sizeof(wait_limit) == 24);
-    STATIC_REQUIRE(sizeof(cancellation) == 16);
+    STATIC_REQUIRE(sizeof(cancellation) == 24);
 }

@@ -1,9 +1,11 @@
 // The contract of retry scopes, on one thread: order, results, what stays in the vector, what ends a scope.
 #include <support/catch.hpp>
+#include <support/hooked_home.hpp>
 #include <support/tasks.hpp>
 
 #include <allot/buffer/buffer_memory.hpp>
 #include <allot/oom/injection.hpp>
+#include <allot/spill/stored_buffer.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -167,6 +169,27 @@ TEST_CASE("an input that cannot be split further is a final error, and stays", "
                }),
                ContainsSubstring("cannot be split further"));
     CHECK(inputs == std::vector<part>{{0, 8}});
+}
+
+TEST_CASE("the page of a final error says what holds the memory, and what a store has freed", "[oom]") {
+    one_task t;
+    allot::account disk{name{"disk"}};
+    allot::heap_memory heap;
+    allot::buffer_memory memory{heap};
+    support::hooked_home home{disk};
+    allot::store inputs{t.memory, home, name{"inputs"}};
+    auto away = inputs.put(memory.allocate(t.memory, 64));
+    const charged other = t.take(20);
+    std::string page;
+    try {
+        with_retry_no_split([&] { t.take(90); });
+    } catch (const allot::out_of_memory& e) {
+        page = e.report();
+    }
+    CHECK_THAT(page, ContainsSubstring("accounts of engine: 20 bytes used of 100 bytes, peak 84 bytes"));
+    CHECK_THAT(page, ContainsSubstring("inputs, cost 10: 1 call freed 64 bytes in "));
+    CHECK_THAT(page, ContainsSubstring("64 bytes left, of 64 bytes written to disk"));
+    CHECK_THAT(page, ContainsSubstring("    query ("));
 }
 
 TEST_CASE("a split into many parts, and inputs without one", "[oom]") {

@@ -327,6 +327,68 @@ TEST_CASE("without memory for an entry, the object is still the caller's", "[spi
     CHECK(h.spill());
 }
 
+TEST_CASE("a pin waits for memory until it has some, its time is over, or it is cancelled", "[spill]") {
+    fixture f;
+    handle a = f.put(32_KiB, 1);
+    CHECK(a.spill());
+    f.engine.charge(40_KiB);
+    allot::home_status why;
+    CHECK((!a.pin_for(0_ms, &why) && why.why.outcome == allot::charge_outcome::over_limit));
+    CHECK((!a.pin_for(5_ms, &why) && why.why.outcome == allot::charge_outcome::over_limit &&
+           why.why.requested >= 32_KiB));
+    allot::cancellation stop;
+    {
+        const std::jthread ends([&] {
+            support::until([&] { return f.engine.stats().waiting == 1; });
+            stop.cancel();
+        });
+        CHECK((!a.pin_for({allot::forever, stop}, &why) && why.why.outcome == allot::charge_outcome::cancelled));
+    }
+    CHECK((!a.pin_for({allot::forever, stop}, &why) && why.why.outcome == allot::charge_outcome::cancelled &&
+           a.is_away()));
+    {
+        const std::jthread frees([&] {
+            support::until([&] { return f.engine.stats().waiting == 1; });
+            f.engine.refund(40_KiB);
+        });
+        const auto data = a.pin_for(allot::forever, &why);
+        CHECK((data && why && data->bytes()[0] == std::byte{1}));
+    }
+    CHECK((a.pin_for(0_ms, &why) && why));
+    CHECK(a.spill());
+    {
+        const handle b = f.put(40_KiB, 2);
+        CHECK((!a.try_pin(&why) && why.why.outcome == allot::charge_outcome::over_limit && !b.is_away()));
+        CHECK((a.pin_for(0_ms) && b.is_away()));
+    }
+    f.home.in_read = [] { return false; };
+    CHECK(a.spill());
+    CHECK((!a.pin_for(allot::forever, &why) && why.how == allot::home_status::outcome::failed));
+    f.home.in_read = nullptr;
+    CHECK((!handle{}.pin_for(0_ms, &why) && why.why.outcome == allot::charge_outcome::misused));
+}
+
+TEST_CASE("a pin that waits for memory ends where another thread has brought the object back", "[spill]") {
+    fixture f;
+    handle a = f.put(32_KiB, 1);
+    CHECK(a.spill());
+    f.engine.charge(40_KiB);
+    std::atomic<int> pinned{0};
+    allot::cancellation stop;
+    std::vector<std::jthread> threads;
+    for (int i = 0; i != 4; ++i)
+        threads.emplace_back([&] {
+            const auto data = a.pin_for({allot::forever, stop});
+            if (data && data->bytes()[0] == std::byte{1}) ++pinned;
+            support::until([&] { return pinned == 4; }); // so none of them frees memory for another
+        });
+    support::until([&] { return f.engine.stats().waiting == 4; });
+    f.engine.refund(8_KiB); // for one of them
+    threads.clear();
+    f.engine.refund(32_KiB);
+    CHECK((pinned == 4 && f.engine.peak() == 64_KiB && f.inputs.stats().read == 1));
+}
+
 TEST_CASE("a write stops no other request: what is on its way is waited for, or freed elsewhere", "[spill]") {
     fixture f;
     handle a = f.put(32_KiB, 1), b = f.put(16_KiB, 2);
@@ -347,8 +409,7 @@ TEST_CASE("a write stops no other request: what is on its way is waited for, or 
         return true;
     };
     const std::size_t before = f.home.writes;
-    f.engine.charge(20_KiB);
-    f.engine.refund(20_KiB);
+    if (f.engine.try_charge(20_KiB)) f.engine.refund(20_KiB); // the one that waits may have been first
     waits.join();
     CHECK(tried == true);
     CHECK((f.home.writes - before == 2 && holds(a, 1) && holds(b, 2)));

@@ -614,9 +614,10 @@ TEST_CASE("rows lose nothing while each page request fails once", "[spill][rows]
             rows.trim();
             allot::detail::add(near.node(), fault);
             while (true) {
-                const bool waits = refused % 2 == 0;
                 try {
-                    const auto pin = waits ? run.pin() : run.try_pin();
+                    const auto pin = refused % 3 == 0   ? run.pin()
+                                     : refused % 3 == 1 ? run.try_pin()
+                                                        : run.pin_for(1_ms);
                     if (pin) break;
                 } catch (const allot::memory_error&) {
                 }

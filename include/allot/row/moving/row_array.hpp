@@ -104,6 +104,17 @@ template <class Set> class row_array {
         if (why != nullptr) *why = {};
         return true;
     }
+    /// As try_reserve(), and waits while the limit of an account refuses, as allocate_for() of the manager.
+    bool reserve_for(std::size_t n, const wait_limit& most, charge_status* why = nullptr) noexcept
+        requires(detail::row_policies<Set>::in_tree)
+    {
+        detail::memory_request asked{bytes_of(n)};
+        asked.wait = &most;
+        const auto again = [&] { return try_reserve(n, &asked.why); };
+        const bool has = again() || core().wait(asked, again);
+        asked.report(why, has);
+        return has;
+    }
     /// Gives back slots that are not in use. False: they would have to move, and there is no memory for that.
     bool shrink_to_fit() noexcept {
         slide(1);
