@@ -1,7 +1,8 @@
 // Tiers: what left for memory of the host leaves further where that is short, and is read from where it is.
 #include <support/catch.hpp>
 #include <support/device_sets.hpp>
-#include <support/failing_home.hpp>
+#include <support/hooked_home.hpp>
+#include <support/stored_bytes.hpp>
 #include <support/tasks.hpp>
 
 #include <allot/buffers.hpp>
@@ -20,6 +21,7 @@ using allot::account;
 using allot::limit;
 using allot::name;
 using stored_buffer = allot::stored<allot::buffer>;
+using support::holds;
 
 namespace {
 
@@ -27,14 +29,14 @@ struct tiers {
     account near{name{"near"}, limit{64_KiB}}, host{name{"host"}, limit{64_KiB}}, disk{name{"disk"}, limit{128_KiB}};
     allot::heap_memory heap;
     allot::buffer_memory memory{heap};
-    failing_home below{disk, true, 1000};
+    support::hooked_home below{disk, true, 1000};
     allot::spill_memory there{memory, host, below};
     allot::store inputs{near, there};
 
     ~tiers() {
         CHECK(inputs.stats().entries == 0);
         CHECK(there.tier()->stats().entries == 0);
-        CHECK((near.used() == 0 && host.used() == 0 && below.kept == 0 && below.records == 0));
+        CHECK((near.used() == 0 && host.used() == 0 && disk.used() == 0 && below.records == 0));
     }
     stored_buffer filled(std::size_t n, int with) {
         allot::buffer b = memory.allocate(near, n);
@@ -42,13 +44,6 @@ struct tiers {
         return inputs.put(std::move(b));
     }
 };
-bool holds(const stored_buffer& b, int with) {
-    const auto data = b.pin();
-    for (const std::byte x : data->bytes())
-        if (x != static_cast<std::byte>(with)) return false;
-    return data->size() == b.bytes();
-}
-
 } // namespace
 
 TEST_CASE("what left for a tier leaves further where that is short, and comes back from where it is", "[spill]") {
@@ -56,7 +51,7 @@ TEST_CASE("what left for a tier leaves further where that is short, and comes ba
     std::vector<stored_buffer> all;
     for (int i = 0; i != 10; ++i) all.push_back(t.filled(16_KiB, i)); // 160 KiB; near and host have 128 KiB
     for (auto& b : all) CHECK((b.is_away() || b.spill()));
-    CHECK((t.host.used() == 64_KiB && t.below.kept == 96_KiB && t.near.used() == 0));
+    CHECK((t.host.used() == 64_KiB && t.disk.used() == 96_KiB && t.near.used() == 0));
     const std::size_t reads = t.below.reads;
     for (int i = 0; i != 10; ++i) CHECK(holds(all[static_cast<std::size_t>(i)], i));
     CHECK(t.below.reads > reads);
@@ -77,7 +72,7 @@ TEST_CASE("where all tiers are full, a write is refused, and nothing is lost", "
     CHECK((!all[2].is_away() && t.host.used() == 64_KiB));
     t.below.is_full = false;
     CHECK(all[2].spill());
-    CHECK(t.below.kept == 16_KiB);
+    CHECK(t.disk.used() == 16_KiB);
     for (int i = 0; i != 3; ++i) CHECK(holds(all[static_cast<std::size_t>(i)], i));
 }
 
@@ -86,8 +81,8 @@ TEST_CASE("what is larger than the tier is written below at once", "[spill]") {
     t.host.set_limit(8_KiB);
     stored_buffer small = t.filled(4_KiB, 1), large = t.filled(16_KiB, 2);
     CHECK((small.spill() && large.spill()));
-    CHECK((t.below.kept == 20_KiB && t.host.used() == 0)); // the small one has left further, in vain
-    CHECK((holds(large, 2) && t.below.kept == 4_KiB));
+    CHECK((t.disk.used() == 20_KiB && t.host.used() == 0)); // the small one has left further, in vain
+    CHECK((holds(large, 2) && t.disk.used() == 4_KiB));
     CHECK(large.spill());
     const std::vector<stored_buffer> parts = large.halves(1000);
     REQUIRE(parts.size() == 2);
@@ -101,7 +96,7 @@ TEST_CASE("a tier that fails to read from below says so, and the object stays aw
     {
         const support::charged all{t.host, 64_KiB}; // a request of others
     }
-    CHECK(t.below.kept == 16_KiB);
+    CHECK(t.disk.used() == 16_KiB);
     t.below.fail_read = 0;
     CHECK_THROWS_AS(b.pin(), allot::spill_error);
     CHECK(b.is_away());
@@ -120,7 +115,7 @@ TEST_CASE("device memory leaves for the host, and from there further", "[spill][
         const allot::buffer_memory memory{at};
         allot::device_staging through{m.api, allot::device_id{0}, disk, 64_KiB};
         allot::heap_memory heap;
-        failing_home below{disk, true, 10'000};
+        support::hooked_home below{disk, true, 10'000};
         allot::spill_memory there{heap, host, below};
         allot::store inputs{device, there};
         std::vector<allot::stored<allot::device_buffer<allot::device::simulated>>> all;
@@ -129,7 +124,7 @@ TEST_CASE("device memory leaves for the host, and from there further", "[spill][
             REQUIRE(m.api.fill_async(b.bytes.data(), static_cast<unsigned char>(i), 100'000, m.a));
             all.push_back(inputs.put(std::move(b)));
         }
-        CHECK((device.used() <= 256_KiB && host.used() <= 256_KiB && below.kept >= 500'000));
+        CHECK((device.used() <= 256_KiB && host.used() <= 256_KiB && disk.used() >= 500'000));
         for (std::size_t i = 0; i != 10; ++i) {
             const auto pin = all[i].pin();
             std::vector<unsigned char> back(100'000);

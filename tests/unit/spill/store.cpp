@@ -1,6 +1,7 @@
 // A store: what leaves first, what is written, and what a pin, an end or a failure during a write does.
 #include <support/catch.hpp>
 #include <support/hooked_home.hpp>
+#include <support/stored_bytes.hpp>
 #include <support/tasks.hpp>
 
 #include <allot/spill/stored_buffer.hpp>
@@ -22,6 +23,7 @@ using allot::name;
 using allot::spill::entry_state;
 using handle = allot::stored<allot::buffer>;
 using support::charged;
+using support::holds;
 
 namespace {
 
@@ -47,12 +49,6 @@ struct fixture {
         return inputs.put(std::move(b));
     }
 };
-bool holds(const handle& h, int with) {
-    const auto data = h.pin();
-    for (const std::byte b : data->bytes())
-        if (b != static_cast<std::byte>(with)) return false;
-    return data->size() == h.bytes();
-}
 std::string away(std::initializer_list<const handle*> all) {
     std::string s;
     for (const handle* h : all) s += h->is_away() ? 'a' : 'h';

@@ -1,5 +1,6 @@
 // Buffers in a store: they leave for memory of another account where theirs is short, and come back.
 #include <support/catch.hpp>
+#include <support/stored_bytes.hpp>
 #include <support/tasks.hpp>
 
 #include <allot/spill/spill_memory.hpp>
@@ -19,6 +20,7 @@ using allot::limit;
 using allot::name;
 using stored_buffer = allot::stored<allot::buffer>;
 using support::charged;
+using support::holds;
 using support::until;
 
 namespace {
@@ -45,13 +47,6 @@ struct homes {
     }
     stored_buffer filled(std::size_t bytes, int with) { return inputs.put(fill(near, bytes, with)); }
 };
-bool holds(const stored_buffer& b, int with) {
-    const auto data = b.pin();
-    for (const std::byte x : data->bytes())
-        if (x != static_cast<std::byte>(with)) return false;
-    return data->size() == b.bytes();
-}
-
 } // namespace
 
 TEST_CASE("a buffer leaves where memory is short, and comes back when it is pinned", "[spill]") {

@@ -1,7 +1,7 @@
 // Buffers of a device's memory in a store: copied in the order of their stream, behind the kernels that use them.
 #include <support/catch.hpp>
 #include <support/device_sets.hpp>
-#include <support/failing_home.hpp>
+#include <support/hooked_home.hpp>
 
 #include <allot/buffers.hpp>
 #include <allot/spill/spill_memory.hpp>
@@ -167,7 +167,7 @@ TEST_CASE("an error of the device in a copy leaves the object where it was", "[s
 TEST_CASE("a home that fails, or reads in pieces, gets device memory too", "[spill][device]") {
     homes h;
     account far{name{"far"}};
-    failing_home there{far, true, 77};
+    support::hooked_home there{far, true, 77};
     allot::store inputs{h.device, there};
     stored b = inputs.put(h.filled(10'000, 9));
     there.fail_write = 0;

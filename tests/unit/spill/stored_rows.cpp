@@ -1,6 +1,6 @@
 // Rows of arrays in a store: they leave with their types, seals and objects, and come back in order.
 #include <support/catch.hpp>
-#include <support/failing_home.hpp>
+#include <support/hooked_home.hpp>
 #include <support/tasks.hpp>
 
 #include <allot/core/row_encoding.hpp>
@@ -47,12 +47,12 @@ template <class Set> struct homes {
 
     account near{name{"near"}, limit{8_MiB}}, far{name{"far"}};
     allot::row_manager<Set> rows{near, name{"sort"}, allot::page_bytes{64_KiB}};
-    failing_home there{far};
+    support::hooked_home there{far, true, 7};
     allot::store inputs{near, there};
 
     ~homes() {
         CHECK(inputs.stats().entries == 0);
-        CHECK((there.kept == 0 && there.records == 0));
+        CHECK((far.used() == 0 && there.records == 0));
         CHECK(rows.live_rows() == 0);
         CHECK(rows.valid());
     }
@@ -432,7 +432,7 @@ TEST_CASE("a home that fails loses no row", "[spill][rows]") {
         what = 0;
         CHECK_FALSE(run.spill(&why));
         CHECK_FALSE(why);
-        CHECK((!run.is_away() && h.there.kept == 0));
+        CHECK((!run.is_away() && h.far.used() == 0));
     };
     failing(h.there.fail_write);
     failing(h.there.refuse_write);
@@ -462,12 +462,12 @@ TEST_CASE("objects whose encoding cannot be read, or decoded, are not made", "[s
         h.there.fail_read = h.there.reads.load();
         h.there.reads = 0;
         const auto pin = run.try_pin();
-        const bool failed = h.there.fail_read == failing_home::never;
+        const bool failed = h.there.fail_read == support::hooked_home::never;
         if (!failed) break;
         REQUIRE(!pin);
         CHECK((text_row::alive == 0 && h.rows.live_rows() == 0));
     }
-    h.there.fail_read = failing_home::never;
+    h.there.fail_read = support::hooked_home::never;
     CHECK(text_row::alive == 50);
 }
 
@@ -494,13 +494,13 @@ TEST_CASE("rows that get other links in the store, or whose encoding changes, st
         fickle::length() = length;
         allot::home_status why;
         CHECK_FALSE(run.spill(&why));
-        CHECK((why.how == allot::home_status::outcome::failed && h.there.kept == 0 && !run.is_away()));
+        CHECK((why.how == allot::home_status::outcome::failed && h.far.used() == 0 && !run.is_away()));
     }
     fickle::length() = 8;
     h.rows.link(first);
     allot::home_status why;
     CHECK_FALSE(run.spill(&why));
-    CHECK((std::string(why.call) == "a row with other links" && h.there.kept == 0));
+    CHECK((std::string(why.call) == "a row with other links" && h.far.used() == 0));
     h.rows.release(first);
     CHECK(run.spill());
     CHECK(at<fickle>(*run.pin()->read().begin()).number == 7);
@@ -545,7 +545,7 @@ TEST_CASE("rows of tasks that need all memory leave between attempts, and come b
     allot::oom::arbiter tasks;
     account near{name{"near"}, limit{8_MiB}, tasks}, far{name{"far"}};
     allot::row_manager<judged> rows{near, allot::page_bytes{64_KiB}};
-    failing_home there{far, false, 4096};
+    support::hooked_home there{far, false, 4096};
     allot::store inputs{near, there};
     using stored = allot::stored<allot::row_array<judged>>;
     std::atomic<int> wrong{0};
@@ -576,7 +576,7 @@ TEST_CASE("rows of tasks that need all memory leave between attempts, and come b
         });
     threads.clear();
     CHECK(wrong == 0);
-    CHECK((rows.live_rows() == 0 && there.kept == 0));
+    CHECK((rows.live_rows() == 0 && far.used() == 0));
 }
 
 namespace {
@@ -600,7 +600,7 @@ TEST_CASE("rows lose nothing while each page request fails once", "[spill][rows]
         text_row::alive = 0;
         {
             allot::row_manager<plain> rows{near, allot::page_bytes{64_KiB}};
-            failing_home there{far, false, 4096};
+            support::hooked_home there{far, false, 4096};
             allot::store inputs{near, there};
             allot::row_array<plain> array{rows};
             for (std::size_t i = 0; i != 120; ++i) {

@@ -1,6 +1,5 @@
 // Value vectors in a store: values, nulls and slices come back as they left; halves share what is kept.
 #include <support/catch.hpp>
-#include <support/failing_home.hpp>
 #include <support/hooked_home.hpp>
 #include <support/tasks.hpp>
 
@@ -230,7 +229,7 @@ TEST_CASE("a size that no memory has is refused cleanly", "[spill][vector]") {
 
 TEST_CASE("a home that fails loses no vector, nor a half of one", "[spill][vector]") {
     homes h;
-    failing_home there{h.far, true, 100};
+    support::hooked_home there{h.far, true, 100};
     allot::store inputs{h.near, there};
     stored_vector<int> v = inputs.put(h.filled<int>(1001));
     there.fail_write = 0;
