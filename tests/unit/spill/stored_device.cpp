@@ -181,6 +181,18 @@ TEST_CASE("a home that fails, or reads in pieces, gets device memory too", "[spi
     CHECK(h.holds(b, 9));
 }
 
+TEST_CASE("device memory that others have views of stays", "[spill][device]") {
+    if (ALLOT_CHECKED != 0) return; // reported there, by abort
+    homes h;
+    const stored b = h.put(10'000, 9);
+    {
+        const allot::buffer view = b.pin()->bytes.slice(0, 100);
+        CHECK((!b.spill() && h.host.used() == 0));
+    }
+    static_cast<void>(b.pin());
+    CHECK((b.spill() && h.holds(b, 9)));
+}
+
 TEST_CASE("a size that no device has is refused cleanly", "[spill][device]") {
     homes h;
     CHECK_THROWS_AS(h.memory.allocate(h.device, std::size_t{1} << 31), allot::memory_error);
