@@ -34,6 +34,7 @@ MUST_HOLD = {  # name: in the short run
     "rows_capacity_for_is_slow": False,
     "rows_caches_pin_pages": False,
     "limit_resident_memory": False,
+    "spill_many_handles": False, # -O1 and more
     "reclaim_missing_is_stale": True,
     "reclaim_hang": False, # it runs for 20 s
     "reclaim_missing_beyond_limit": False,
