@@ -144,16 +144,17 @@ class trace {
         at(n).real->close_when_drained([](account&, void*) noexcept {});
         end_drained();
     }
-    void end_promise(int n, std::size_t which) {
+    // The promise ends, or keeps a part of its bytes.
+    void lessen_promise(int n, std::size_t which, std::size_t keeps) {
         node& it = at(n);
-        const promise gone = std::move(it.promises[which]);
-        it.promises.erase(it.promises.begin() + static_cast<std::ptrdiff_t>(which));
-        std::size_t others = 0;
-        for (const promise& p : it.promises) others += p.real.bytes();
-        const std::size_t now = used(n), charged = std::max(now, gone.used_before) - gone.used_before;
-        it.reserved = std::min(it.reserved - gone.real.bytes() + std::min(gone.real.bytes(), charged),
-                               std::max(it.first_reserved, now) + others);
-        if (others == 0) it.reserved = it.first_reserved;
+        promise& p = it.promises[which];
+        const std::size_t bytes = p.real.bytes(), now = used(n), charged = std::max(now, p.used_before) - p.used_before;
+        it.reserved -= std::min(bytes - keeps, bytes - std::min(bytes, charged));
+        if (keeps != 0) p.real.shrink_to(keeps);
+        else it.promises.erase(it.promises.begin() + static_cast<std::ptrdiff_t>(which));
+        std::size_t left = 0;
+        for (const promise& other : it.promises) left += other.real.bytes();
+        it.reserved = left == 0 ? it.first_reserved : std::min(it.reserved, std::max(it.first_reserved, now) + left);
     }
     // What was used before, and is refunded, returns to the parent.
     void settle_promises() {
@@ -241,7 +242,10 @@ class trace {
             break;
         }
         case 7:
-            if (!it.promises.empty()) end_promise(n, below(it.promises.size()));
+            if (!it.promises.empty()) {
+                const std::size_t which = below(it.promises.size()), has = it.promises[which].real.bytes();
+                lessen_promise(n, which, has == 0 || below(2) == 0 ? 0 : below(has));
+            }
             break;
         case 8:
         case 9: {

@@ -33,7 +33,8 @@ namespace detail {
 struct account_node;
 // account_reserving.hpp
 struct reserving;
-void end_reservation(account_node& a, std::size_t bytes, std::size_t used_before, reserves kind) noexcept;
+void end_reservation(account_node& a, std::size_t bytes, std::size_t keeps, std::size_t used_before,
+                     reserves kind) noexcept;
 } // namespace detail
 
 /// What account::reserve_for() and reserve_floor_for() return; true if the bytes are reserved. It returns them when it
@@ -55,8 +56,14 @@ class [[nodiscard]] account_reservation {
     void release() noexcept {
         const std::size_t bytes = std::exchange(bytes_, 0);
         if (detail::account_node* const by = std::exchange(by_, nullptr))
-            detail::end_reservation(*by, bytes, used_before_,
+            detail::end_reservation(*by, bytes, 0, used_before_,
                                     kind_); // may call back, and the callback refill the object
+    }
+    /// Keeps that many bytes, and returns the others as release() does. It never grows.
+    void shrink_to(std::size_t bytes) noexcept {
+        if (bytes == 0) return release();
+        if (by_ != nullptr && bytes < bytes_)
+            detail::end_reservation(*by_, std::exchange(bytes_, bytes), bytes, used_before_, kind_);
     }
 
     explicit operator bool() const noexcept { return by_ != nullptr; }

@@ -156,29 +156,31 @@ struct reserving {
     }
 };
 
-// The part of bytes to come that was charged since the reservation began stays reserved for others: they promise
-// bytes beyond it.
-inline void end_reservation(account_node& a, std::size_t bytes, std::size_t used_before, reserves kind) noexcept {
+// Ends a reservation, but for the bytes that it keeps. The part of bytes to come that was charged since it began stays
+// reserved for others: they promise bytes beyond it.
+inline void end_reservation(account_node& a, std::size_t bytes, std::size_t keeps, std::size_t used_before,
+                            reserves kind) noexcept {
     const locked_tree scope(a); // its destructor may end the account
-    const bool to_come = kind == reserves::to_come;
+    const bool to_come = kind == reserves::to_come, ends = keeps == 0;
+    const std::size_t fewer = bytes - keeps;
     scope.tree.looks_at_all = true;
-    scope.tree.reservations -= to_come;
+    scope.tree.reservations -= to_come && ends;
     if (!a.life.is_closed()) {
         scope.tree.recall_credit(a);
         const level_totals& totals = a.totals();
         const std::size_t used = a.used(), charged = max(used, used_before) - used_before,
-                          unused = bytes - min(bytes, charged);
+                          unused = min(fewer, bytes - min(bytes, charged));
         std::size_t reserved = totals.reserved();
         if (to_come) {
-            a.totals().add_to_come(0 - bytes);
+            a.totals().add_to_come(0 - fewer);
             reserved = max(reserved - min(reserved, unused), totals.floor());
         } else {
-            reserved = totals.reserved_with_floor(totals.floor() - bytes, used);
-            a.totals().add_floor(0 - bytes);
+            reserved = totals.reserved_with_floor(totals.floor() - fewer, used);
+            a.totals().add_floor(0 - fewer);
         }
         a.reserve(totals.reserved_at_most(reserved));
     }
-    a.life.counts().add_locked(open_counts::users, -1);
+    if (ends) a.life.counts().add_locked(open_counts::users, -1);
     end_if_drained(a);
 }
 

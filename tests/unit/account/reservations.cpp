@@ -47,6 +47,38 @@ TEST_CASE("reservations of one account add up, and return by themselves", "[acco
     CHECK(root.verify());
 }
 
+TEST_CASE("a reservation returns a part of its bytes, the unused ones first", "[accounts][reservations]") {
+    account root{name{"root"}, limit{1000}};
+    account leaf{root, name{"leaf"}};
+    {
+        account_reservation one = leaf.reserve_for(100, 0_ms);
+        REQUIRE(leaf.try_charge(30));
+        one.shrink_to(200); // nothing changes
+        one.shrink_to(100);
+        CHECK((one.bytes() == 100 && root.used() == 100));
+        one.shrink_to(50);
+        CHECK((one.bytes() == 50 && root.used() == 50));
+        REQUIRE(leaf.try_charge(20));
+        CHECK(root.used() == 50);
+        one.shrink_to(10); // it is in use
+        CHECK((one && one.bytes() == 10 && root.used() == 50));
+        leaf.refund(50);
+        CHECK(root.used() == 10);
+        one.shrink_to(0);
+        CHECK((!one && root.used() == 0));
+    }
+    account_reservation floor = leaf.reserve_floor_for(100, 0_ms), other = leaf.reserve_floor_for(7, 0_ms);
+    REQUIRE(leaf.try_charge(30));
+    floor.shrink_to(40);
+    CHECK((floor.bytes() == 40 && root.used() == 47));
+    floor.shrink_to(20);
+    CHECK(root.used() == 30);
+    other.release(), floor.release();
+    leaf.refund(30);
+    CHECK((root.used() == 0 && root.verify()));
+    account_reservation{}.shrink_to(7);
+}
+
 TEST_CASE("reservations begin above what is used or reserved, and end in any order", "[accounts][reservations]") {
     for (const bool first_ends_first : {true, false}) {
         account root{name{"root"}};
