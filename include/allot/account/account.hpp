@@ -370,6 +370,10 @@ inline account_node& node_of(account& a) noexcept { return a.node(); }
 inline const account_node& node_of(const account& a) noexcept { return a.node(); }
 } // namespace detail
 
+inline charge_status account_reservation::move_to(account_reservation& to, std::size_t bytes) noexcept {
+    return detail::reserving::move(*this, to, bytes);
+}
+
 } // namespace allot::inline ALLOT_ABI
 
 #include <allot/account/top_holders.hpp>

@@ -51,6 +51,33 @@ struct reserving {
         if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
         return made;
     }
+    // Moves bytes of a floor from one child of a parent to another: no level above sees more than before.
+    static charge_status move(account_reservation& from, account_reservation& into, std::size_t bytes) noexcept {
+        const auto is_floor = [](const account_reservation& r) {
+            return r.by_ != nullptr && r.kind_ == reserves::floor;
+        };
+        const bool may = is_floor(from) && is_floor(into) && bytes <= from.bytes_ && from.by_->above() != nullptr &&
+                         from.by_->above() == into.by_->above();
+        if (!may) return {.outcome = charge_outcome::misused, .requested = bytes};
+        account_node &a = *from.by_, &to = *into.by_;
+        const locked_tree scope(a);
+        for (account_node* const n : {&a, &to}) {
+            if (!n->is_open()) return refused_closed(*n, bytes);
+            scope.tree.recall_credit(*n); // the credit of leaves below counts in used()
+        }
+        const std::size_t lower = a.totals().floor() - bytes, left = a.totals().reserved_with_floor(lower, a.used());
+        const reservation_need need = need_of(to, reserves::floor, bytes);
+        if (&a != &to) {
+            if (!need.fits) return to.status(charge_outcome::over_limit, bytes, need.before, to.totals().limit());
+            a.totals().add_floor(0 - bytes);
+            a.reserve(a.totals().reserved_at_most(left));
+            to.totals().add_floor(bytes);
+            to.reserve(to.totals().reserved_at_most(need.after));
+        }
+        from.bytes_ -= bytes, into.bytes_ += bytes;
+        scope.tree.acts_at_unlock = scope.tree.looks_at_all = true;
+        return {};
+    }
     // Whether a waiter's request has come to its end, granted or refused for good. Else it sleeps, in the queue of the
     // level that refuses it now.
     static bool end_try(waiter& w, account_tree& tree, account_reservation& made) noexcept {

@@ -79,6 +79,38 @@ TEST_CASE("a reservation returns a part of its bytes, the unused ones first", "[
     account_reservation{}.shrink_to(7);
 }
 
+TEST_CASE("a floor moves between children of an account, which sees no more than before", "[accounts][reservations]") {
+    account root{name{"root"}, limit{1000}};
+    account one{root, name{"one"}}, two{root, name{"two"}, limit{700}}, below{one, name{"below"}};
+    const auto floor_of = [](account& a) { return a.reserve_floor_for(0, 0_ms); };
+    account_reservation all = one.reserve_floor_for(1000, 0_ms);
+    {
+        account_reservation part = floor_of(two), child = floor_of(below), top = floor_of(root), none;
+        CHECK(all.move_to(part, 600));
+        CHECK((part.bytes() == 600 && all.bytes() == 400 && root.used() == 1000 && root.peak() == 1000));
+        CHECK((two.try_charge(600) && !two.try_charge(1) && one.try_charge(400) && !one.try_charge(1)));
+        const allot::charge_status refused = all.move_to(part, 101);
+        CHECK((refused.outcome == charge_outcome::over_limit && refused.at == &two && all.bytes() == 400));
+        two.refund(600), one.refund(400);
+        account_reservation to_come = one.reserve_for(0, 0_ms);
+        for (account_reservation* const wrong : {&child, &top, &none, &to_come})
+            CHECK((all.move_to(*wrong, 1).outcome == charge_outcome::misused &&
+                   wrong->move_to(all, 0).outcome == charge_outcome::misused));
+        CHECK((!all.move_to(part, 401) && !part.move_to(all, 601) && all.move_to(all, 400) && all.move_to(part, 0)));
+        CHECK((all.bytes() == 400 && part.bytes() == 600 && root.verify()));
+        CHECK((part.move_to(all, 100) && all.bytes() == 500 && root.used() == 1000));
+    }
+    CHECK((root.used() == 500 && root.verify()));
+    REQUIRE(two.try_charge(300)); // beyond a floor: it counts once
+    account_reservation covered = floor_of(two);
+    CHECK((all.move_to(covered, 200) && root.used() == 600 && root.verify()));
+    account closed{root, name{"closed"}};
+    account_reservation last = floor_of(closed);
+    closed.close_when_drained([](account&, void*) noexcept {});
+    CHECK((all.move_to(last, 1).outcome == charge_outcome::closed && all.bytes() == 300));
+    two.refund(300);
+}
+
 TEST_CASE("reservations begin above what is used or reserved, and end in any order", "[accounts][reservations]") {
     for (const bool first_ends_first : {true, false}) {
         account root{name{"root"}};
