@@ -55,6 +55,16 @@ TEST_CASE("a vector of a block that others view", "[death][spill]") {
         {what, "near"});
 }
 
+TEST_CASE("a stored object is replaced by one of another account", "[death][spill]") {
+    dies_telling<fixture>(
+        [](fixture& f) {
+            auto empty = f.inputs.put(value_vector<int>{}); // of the store's account
+            account query{f.near, name{"query"}};
+            *empty.pin_to_change() = value_vector<int>::allocate(f.memory, query, 100);
+        },
+        {"an object in a store was replaced by one that another account is charged for", "query"});
+}
+
 TEST_CASE("rows that cannot leave", "[death][spill]") {
     dies_telling<fixture>(
         [](fixture& f) {

@@ -7,9 +7,10 @@
 // `ahead`, the lowest cost first, until the excess is freed or announced.
 //
 // A level asks while its use is above the watermark, at each charge that no credit covers. If a sweep had nothing, it
-// asks again once its use has grown by a sixteenth, or was at or below the watermark.
-// It refuses nothing, and never waits: where another sweep of the level runs, or calls a reclaimer, that frees anyway.
-// A thread that climbs a ladder leaves it to the end of that; one in a call of a user's code, to its next charge.
+// asks again once its use has grown by a sixteenth, or was at or below the watermark; but for one under a cost cap,
+// which did not ask all. Under a cap of 0 nobody is asked: that is left to a charge behind it, as that of a pin. It
+// refuses nothing, and never waits: where another sweep of the level runs, or calls a reclaimer, that frees anyway. A
+// thread that climbs a ladder leaves it to the end of that; one in a call of a user's code, to its next charge.
 // Invariant: one sweep of a level at a time. Cost: one test in a charge under the lock, until the tree has a watermark;
 // then a look at each level above it. Threads: the charge's own.
 // Source: the watermarks at which Linux frees pages in the background (kswapd, 1996).
@@ -52,7 +53,7 @@ class ahead_sweep {
         const bool in_vain = !frees_some();
         all_.end_sweep(mine_, at_.shape());
         const locked_tree scope(at_, leave_drained);
-        if (in_vain) at_.totals().ask_ahead_later(at_.used());
+        if (in_vain && cost_cap::now() == UINT32_MAX) at_.totals().ask_ahead_later(at_.used());
     }
 
   private:
@@ -133,12 +134,14 @@ inline const account_node* next_that_asks(const account_node& by, unsigned& done
     return n != nullptr ? &account_node::of(*n) : nullptr;
 }
 ALLOT_COLD inline void free_ahead_slowly(const account_node& by) noexcept {
-    if (!of_this_thread.is_past_watermark || of_this_thread.ladders != 0 || user_call::is_inside_any()) return;
+    if (!of_this_thread.is_past_watermark || of_this_thread.ladders != 0 || user_call::is_inside_any() ||
+        cost_cap::now() == reclaimer::idle)
+        return;
     unsigned done = 0;
     while (const account_node* const at = next_that_asks(by, done)) ahead_sweep{by, *at}.run();
     of_this_thread.is_past_watermark = false; // last: each unlock notes it
 }
-// Behind a charge of this account. Requires: the thread holds no lock of allot, and no bytes that are not confirmed.
+// Behind charges of this account. Requires: the thread holds no lock of allot, and no bytes that are not confirmed.
 ALLOT_ALWAYS_INLINE void free_ahead(const account_node& by) noexcept {
     if (ALLOT_UNLIKELY(by.tree().has_watermarks())) free_ahead_slowly(by);
 }

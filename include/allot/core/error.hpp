@@ -105,6 +105,7 @@ enum class misuse {
     changed_while_read, // a stored object that pin() showed was changed: the change is lost
     not_storable,       // what is put into a store has memory that cannot be made again: a foreign block
     not_of_store,       // what is put into a store is not charged to its account, or one below it
+    other_account,      // an object in a store was replaced by one that another account is charged for
     other_views,        // a buffer that is put into a store has a block with other views
     other_links,        // a row that is put into a store has other links than that of its array
     no_encoding,        // a row that is more than its bytes, of a type without encode, is put into a store
@@ -157,6 +158,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a stored object was changed that pin() showed: the change is lost; call pin_to_change()",
         "a foreign block is put into a store, which cannot make it again: copy it first",
         "what is put into a store is not charged to the store's account, or one below it",
+        "an object in a store was replaced by one that another account is charged for",
         "a buffer whose block has other views is put into a store: release them first",
         "a row with other links than its array's is put into a store: release them first",
         "a row that is more than its bytes is put into a store: give its type encode and decode",

@@ -126,18 +126,20 @@ template <class Set> class row_source final : public byte_source {
 
     bool next(std::span<std::byte> to) noexcept override {
         while (!to.empty()) {
-            if (at_ == piece_ && !find_piece()) return false;
+            if (at_ == piece_ && !find_piece()) return has_no_more_ = true, false;
             const std::size_t n = copy(to);
             at_ += n;
             to = to.subspan(n);
         }
         return true;
     }
-    bool cannot_leave() const noexcept { return cannot_leave_; }
+    // Whether it gave too few bytes.
+    bool has_no_more() const noexcept { return has_no_more_; }
     // Why what was written is not these rows; null: it is.
     const char* fault() noexcept {
-        const bool is_whole = !cannot_leave_ && at_ == piece_ && !find_piece();
-        return cannot_leave_ ? "a row with other links" : is_whole ? nullptr : "an encoding of another length";
+        const bool is_whole = !has_no_more_ && at_ == piece_ && !find_piece(), is_as_said = said_ == written_;
+        if (cannot_leave_) return "a row with other links";
+        return is_whole && is_as_said && !is_other_length_ ? nullptr : "an encoding of another length";
     }
 
   private:
@@ -149,13 +151,22 @@ template <class Set> class row_source final : public byte_source {
             while (i_ != all_.size()) {
                 row_.see(all_[i_++]);
                 if (row_.fault) return cannot_leave_ = true, false;
-                if (part_ == part::words) number_ = row_.word().bits, piece_ = sizeof number_;
-                else if (row_.type == nullptr || row_.encoded != (part_ == part::encodings)) continue;
-                else number_ = row_.capacity, piece_ = row_.kept_bytes();
+                if (part_ == part::words) {
+                    const row_word word = row_.word();
+                    if (row_.type != nullptr && row_.encoded) note(said_, word.bytes());
+                    number_ = word.bits, piece_ = sizeof number_;
+                } else if (row_.type == nullptr || row_.encoded != (part_ == part::encodings)) {
+                    continue;
+                } else {
+                    number_ = row_.capacity, piece_ = row_.kept_bytes();
+                    if (row_.encoded) note(written_, piece_);
+                }
                 if (at_ = 0; piece_ != 0) return true;
             }
         return false;
     }
+    // Of the lengths so far, in order.
+    static void note(std::uint64_t& of, std::size_t length) noexcept { of = of * 0x9e37'79b9'7f4a'7c15 + length; }
     std::size_t copy(std::span<std::byte> to) noexcept {
         constexpr std::size_t head = sizeof number_;
         std::size_t n = min(to.size(), piece_ - at_);
@@ -169,6 +180,7 @@ template <class Set> class row_source final : public byte_source {
         } else {
             row_writer encodes{to, at_ - head};
             row_.type->encode(row_.address, encodes);
+            is_other_length_ = is_other_length_ || encodes.bytes() != piece_ - head;
         }
         return n;
     }
@@ -176,10 +188,11 @@ template <class Set> class row_source final : public byte_source {
     const std::span<void* const> all_;
     seen_row<Set> row_;
     part part_ = part::words;
-    std::size_t i_ = 0;              // the next row
-    std::size_t at_ = 0, piece_ = 0; // done of the piece, and its bytes
-    std::uint64_t number_ = 0;       // a word, or the capacity in front of an encoding
-    bool cannot_leave_ = false;
+    std::size_t i_ = 0;                    // the next row
+    std::size_t at_ = 0, piece_ = 0;       // done of the piece, and its bytes
+    std::uint64_t number_ = 0;             // a word, or the capacity in front of an encoding
+    std::uint64_t said_ = 0, written_ = 0; // the lengths of encodings in the words, and behind them
+    bool has_no_more_ = false, cannot_leave_ = false, is_other_length_ = false;
 };
 
 // Adds up the words of rows.

@@ -22,7 +22,7 @@ namespace allot::inline ALLOT_ABI {
 inline void write(text_writer& out, const home_status& s) noexcept {
     constexpr std::string_view texts[] = {"done", "refused", "failed", "damaged"};
     out.put(texts[static_cast<std::size_t>(s.how)]);
-    if (s.how == home_status::outcome::refused) return write(out.put(": "), s.why);
+    if (s.how == home_status::outcome::refused) write(out.put(": "), s.why);
     if (*s.call != 0) out.put(": ").put(s.call);
     if (*s.file != 0) out.put(' ').put(s.file);
     if (s.bytes != 0) out.put(" at ").number(s.offset).put(", ").bytes(s.bytes);

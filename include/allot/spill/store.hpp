@@ -19,6 +19,7 @@
 #pragma once
 
 #include <allot/account/account.hpp>
+#include <allot/account/free_ahead.hpp>
 #include <allot/account/priority.hpp>
 #include <allot/account/top_holders.hpp>
 #include <allot/account/wait_order.hpp>
@@ -246,6 +247,7 @@ class store final : public reclaimer {
         }
         if (made == nullptr) return note_failure(why), false;
         make_room(e, old);
+        detail::free_ahead(to.node()); // others leave, if that was past a watermark
         return true;
     }
     // Pins it where it is in memory; else `part` is a share of what its home keeps.

@@ -23,7 +23,8 @@
 //     move_into(T&, held&)      instead, where held cannot be moved: for take_into(); such an object is not changed
 //     has_left(held)            a function to call when it has left, if there is more to do then
 //     count()                   of its bytes, values or rows
-//     part(from, n, kept)       what is remembered of `n` of them, and the part of what is kept that they need
+//     part(from, n, kept, why)  what is remembered of `n` of them, and the part of what is kept that they need; where
+//                               that cannot be read, `why` says so
 // Invariant: an empty handle has 0 bytes. Cost: 8 bytes. Threads: one at a time; any may pin. Source: as store.hpp.
 #pragma once
 
@@ -131,7 +132,7 @@ template <class T> class entry_of final : public store_entry {
   private:
     void note(const storing<T>& now) noexcept {
         if (&now.by != &by) {
-            report_misuse({.kind = misuse::not_of_store, .heap = now.by.name()});
+            report_misuse({.kind = misuse::other_account, .heap = now.by.name()});
             how.bytes = 0;
             return;
         }
@@ -152,6 +153,8 @@ template <class T> class stored {
     using held = typename storing<T>::held;
     using pin_kind = detail::pin_kind;
     static constexpr bool can_move = std::movable<held>, is_fixed = !can_move;
+    static constexpr home_status nothing_is_held{
+        .how = home_status::outcome::refused, .why = {.outcome = charge_outcome::misused, .name = "an empty handle"}};
 
     template <class Held> class pin_of {
       public:
@@ -237,11 +240,11 @@ template <class T> class stored {
         static_cast<void>(end_with(nullptr, [&](held& mine) { entry_->how.move_into(to, mine); }));
     }
 
-    /// Lets it leave now. Returns: false if it is pinned, moved by another thread, away, empty, or its home refuses
-    /// or fails: `why`.
+    /// Lets it leave now. Returns: false where nothing was tried, since it is pinned, moved by another thread, away, or
+    /// of no bytes: `why` is done; or its home refuses or fails, or the handle is empty: `why` says so.
     bool spill(home_status* why = nullptr) const noexcept {
-        home_status s;
-        const bool left = entry_ != nullptr && entry_->in.leave(*entry_, s);
+        home_status s = nothing_is_held;
+        const bool left = entry_ != nullptr && entry_->in.leave(*entry_, s = {});
         if (why != nullptr) *why = s;
         return left;
     }
@@ -260,9 +263,13 @@ template <class T> class stored {
             report_misuse({.kind = misuse::pinned_halves, .heap = entry_->in.name()});
             return parts;
         }
+        home_status why;
+        stored_part<T> one = entry_->how.part(0, first, whole, why);
+        stored_part<T> two = entry_->how.part(first, count - first, whole, why);
+        if (!why) raise(spill_error(entry_->in.name(), why));
         parts.reserve(2);
-        parts.push_back(stored{entry_->in, entry_->how.part(0, first, whole)});
-        parts.push_back(stored{entry_->in, entry_->how.part(first, count - first, whole)});
+        parts.push_back(stored{entry_->in, std::move(one)});
+        parts.push_back(stored{entry_->in, std::move(two)});
         return parts;
     }
 
@@ -303,7 +310,7 @@ template <class T> class stored {
         return made;
     }
     template <class Pin> pinned pin_or_not(home_status* why, Pin pin) const {
-        home_status s{.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::misused}};
+        home_status s = nothing_is_held;
         const bool has = entry_ != nullptr && pin(*entry_, s);
         if (why != nullptr) *why = has ? home_status{} : s;
         return pinned{has ? entry_ : nullptr};

@@ -85,7 +85,7 @@ template <> struct storing<buffer> {
         b = std::move(moved.view);
     }
     std::size_t count() const noexcept { return bytes; }
-    stored_part<buffer> part(std::size_t from, std::size_t n, const kept_bytes& whole) const noexcept {
+    stored_part<buffer> part(std::size_t from, std::size_t n, const kept_bytes& whole, home_status&) const noexcept {
         stored_part<buffer> p{*this, whole.slice(from, n)};
         p.how.bytes = n;
         return p;

@@ -111,7 +111,7 @@ template <device::api Api> struct storing<device_buffer<Api>> {
     }
     static void move_to(account& to, held& b) { storing<buffer>::move_to(to, b.bytes); }
     std::size_t count() const noexcept { return bytes; }
-    stored_part<held> part(std::size_t from, std::size_t n, const kept_bytes& whole) const noexcept {
+    stored_part<held> part(std::size_t from, std::size_t n, const kept_bytes& whole, home_status&) const noexcept {
         stored_part<held> p{*this, whole.slice(from, n)};
         p.how.bytes = n;
         return p;

@@ -87,7 +87,7 @@ template <class Set> struct storing<row_array<Set>> {
     home_status write(const held& from, kept_bytes& to) const noexcept {
         detail::row_source<Set> source{rows, contents::rows(from), bytes};
         const home_status s = to.write(source);
-        if (!s && !source.cannot_leave()) return s;
+        if (!s && !source.has_no_more()) return s;
         const char* const fault = source.fault();
         if (fault == nullptr) return s;
         if (s) to.drop();
@@ -107,10 +107,9 @@ template <class Set> struct storing<row_array<Set>> {
         all.take_front(all.rows().size());
     }
     std::size_t count() const noexcept { return kept.rows; }
-    // Throws: spill_error where what is kept cannot be read.
-    stored_part<held> part(std::size_t from, std::size_t n, const kept_bytes& whole) const {
-        const detail::rows_kept all = kept.in(whole), before = sum(whole, all.words_at, from),
-                                mine = sum(whole, all.words_at + before.words(), n);
+    stored_part<held> part(std::size_t from, std::size_t n, const kept_bytes& whole, home_status& why) const noexcept {
+        const detail::rows_kept all = kept.in(whole), before = sum(whole, all.words_at, from, why),
+                                mine = sum(whole, all.words_at + before.words(), n, why);
         stored_part<held> p{*this, whole.slice(0, whole.bytes())};
         p.how.kept = mine;
         p.how.kept.words_at = all.words_at + before.words();
@@ -134,10 +133,9 @@ template <class Set> struct storing<row_array<Set>> {
                       "allot: rows of a store are charged to an account; add ledger::tree or ledger::pool to the set");
         if constexpr (detail::row_policies<Set>::in_tree) return of.account();
     }
-    detail::rows_kept sum(const kept_bytes& whole, std::size_t at, std::size_t n) const {
+    static detail::rows_kept sum(const kept_bytes& whole, std::size_t at, std::size_t n, home_status& why) noexcept {
         detail::word_sink words{n};
-        if (n != 0)
-            if (const home_status s = whole.read(at, words); !s) raise(spill_error(by.name(), s));
+        if (n != 0 && why) why = whole.read(at, words);
         return words.sum;
     }
     // Where that fails, the array has the rows that were made.
@@ -214,7 +212,7 @@ template <class Set> struct storing<row_array<Set>> {
         detail::raw_row<Set> row{rows, memory_for(type, n, by_pin, why)};
         if (row.address == nullptr) return nullptr;
         if (!decode(type, row.address, reader))
-            return reader.has_failed() ? cannot_read(from, why) : refused(why), nullptr;
+            return reader.has_failed() ? cannot_read(from, why) : not_made(type, by_pin, why), nullptr;
         if (!reader.end()) {
             if (type.destroy != nullptr) type.destroy(row.address);
             return cannot_read(from, why), nullptr;
@@ -236,6 +234,12 @@ template <class Set> struct storing<row_array<Set>> {
     static void cannot_read(const detail::encodings_at_home& from, home_status& why) noexcept {
         why = from.status;
         if (why) why = {.how = home_status::outcome::damaged, .call = "decode"};
+    }
+    // Without a wait it may have had no memory.
+    static void not_made(const row_type& type, const pin_request& by_pin, home_status& why) noexcept {
+        if (by_pin.may_wait()) why.how = home_status::outcome::failed;
+        else refused(why);
+        why.call = "decode", why.file = type.name;
     }
     static void* finish(const detail::row_word& w, void* row) noexcept {
         if (w.constructed()) allot::finalize(row);

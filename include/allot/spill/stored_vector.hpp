@@ -104,7 +104,7 @@ template <plain_number V> struct storing<value_vector<V>> {
         v = held{std::move(moved.view), v.size(), std::move(bits_moved.view), v.first_bit()};
     }
     std::size_t count() const noexcept { return values; }
-    stored_part<held> part(std::size_t from, std::size_t n, const kept_bytes& whole) const noexcept {
+    stored_part<held> part(std::size_t from, std::size_t n, const kept_bytes& whole, home_status&) const noexcept {
         const bool is_own = whole.bytes() == bytes;
         const std::size_t bit = first_bit + from;
         stored_part<held> p{*this, whole.slice(0, whole.bytes())};

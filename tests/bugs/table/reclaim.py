@@ -96,8 +96,8 @@ BUGS = {
         law=5),
     "watermark_asks_inside_a_call": bug(
         "unit/account/watermark.cpp",
-        "|| user_call::is_inside_any()) return; unsigned done = 0;",
-        ") return; unsigned done = 0;",
+        "|| user_call::is_inside_any() || cost_cap::now() == reclaimer::idle) return;",
+        "|| cost_cap::now() == reclaimer::idle) return;",
         law=5),
     "hold_asks_before_it_is_confirmed": bug(
         "unit/account/watermark.cpp",

@@ -362,6 +362,8 @@ TEST_CASE("a pin waits for memory until it has some, its time is over, or it is 
     CHECK((!a.pin_for(allot::forever, &why) && why.how == allot::home_status::outcome::failed));
     f.home.in_read = nullptr;
     CHECK((!handle{}.pin_for(0_ms, &why) && why.why.outcome == allot::charge_outcome::misused));
+    CHECK((!handle{}.spill(&why) && why.why.outcome == allot::charge_outcome::misused));
+    CHECK((!a.spill(&why) && why)); // away: nothing was to be done
 }
 
 TEST_CASE("a pin that waits for memory ends where another thread has brought the object back", "[spill]") {

@@ -309,6 +309,13 @@ TEST_CASE("halves of rows share what is kept, down to one row", "[spill][rows]")
     };
     auto whole = h.inputs.put(std::move(array));
     CHECK(whole.halves(26).empty());
+    h.there.fail_read = 0;
+    try {
+        whole.halves(20);
+        FAIL("the words were read");
+    } catch (const allot::spill_error& e) {
+        CHECK(std::string(e.what()).starts_with("allot: store: failed: read hooked"));
+    }
     std::vector<homes<plain>::stored> parts = whole.halves(20);
     REQUIRE(parts.size() == 2);
     CHECK((h.rows.live_rows() == 0 && h.there.writes == 1));
@@ -471,6 +478,35 @@ TEST_CASE("objects whose encoding cannot be read, or decoded, are not made", "[s
     CHECK(text_row::alive == 50);
 }
 
+TEST_CASE("a decode that makes no row names its type; without a wait it may have had no memory", "[spill][rows]") {
+    static bool makes = true;
+    static constexpr allot::row_type stubborn{
+        .name = "stubborn",
+        .destroy = [](void*) noexcept {},
+        .encode = [](const void*, allot::row_writer& to) noexcept { to.put("x", 1); },
+        .decode = [](void*, allot::row_reader&) { return makes; }};
+    homes<plain> h;
+    homes<plain>::array array{h.rows};
+    void* const row = h.rows.allocate(16, stubborn);
+    allot::finalize(row);
+    array.push_back(row);
+    auto run = h.inputs.put(std::move(array));
+    CHECK(run.spill());
+    makes = false;
+    allot::home_status why;
+    CHECK(
+        (!run.try_pin(&why) && why.how == allot::home_status::outcome::refused && std::string(why.file) == "stubborn"));
+    CHECK((!run.pin_for(1_ms, &why) && why.how == allot::home_status::outcome::failed));
+    try {
+        static_cast<void>(run.pin());
+        FAIL("it was made");
+    } catch (const allot::spill_error& e) {
+        CHECK(std::string(e.what()) == "allot: store: failed: decode stubborn");
+    }
+    makes = true;
+    CHECK((run.is_away() && run.pin()));
+}
+
 TEST_CASE("rows that get other links in the store, or whose encoding changes, stay", "[spill][rows]") {
     struct fickle {
         static std::size_t& length() {
@@ -485,6 +521,16 @@ TEST_CASE("rows that get other links in the store, or whose encoding changes, st
         }
         std::uint64_t number = 7;
     };
+    static int calls = 0, swaps_from = 1000; // of both rows
+    struct swapping {
+        explicit swapping(std::size_t n) : length(n) {}
+        explicit swapping(allot::row_reader& from) : length(from.left()) {}
+        void encode(allot::row_writer& to) const noexcept {
+            const char bytes[16]{};
+            to.put(bytes, calls++ >= swaps_from ? 20 - length : length);
+        }
+        std::size_t length;
+    };
     homes<plain> h;
     homes<plain>::array array{h.rows};
     array.push_back(h.rows.make<fickle>());
@@ -495,6 +541,21 @@ TEST_CASE("rows that get other links in the store, or whose encoding changes, st
         allot::home_status why;
         CHECK_FALSE(run.spill(&why));
         CHECK((why.how == allot::home_status::outcome::failed && h.far.used() == 0 && !run.is_away()));
+    }
+    for (const std::size_t rows : {1u, 2u}) {
+        homes<plain>::array some{h.rows};
+        for (std::size_t i = 0; i != rows; ++i) some.push_back(h.rows.make<swapping>(i == 0 ? 4 : 16));
+        auto swapped = h.inputs.put(std::move(some));
+        for (const int from :
+             {static_cast<int>(rows),
+              static_cast<int>(rows) + 1}) { // the words have said so; those that count the first one's bytes, too
+            calls = 0, swaps_from = from;
+            allot::home_status why;
+            CHECK((!swapped.spill(&why) && std::string(why.call) == "an encoding of another length"));
+            CHECK(!swapped.is_away());
+        }
+        swaps_from = 1'000'000;
+        CHECK((swapped.spill() && swapped.pin()));
     }
     fickle::length() = 8;
     h.rows.link(first);

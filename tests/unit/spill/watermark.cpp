@@ -3,6 +3,7 @@
 #include <support/hooked_home.hpp>
 #include <support/rescue.hpp>
 
+#include <allot/reclaim/cost_cap.hpp>
 #include <allot/spill/spill_memory.hpp>
 #include <allot/spill/stored_buffer.hpp>
 
@@ -40,6 +41,37 @@ TEST_CASE("entries of a store leave past a watermark, of the level that asks", "
     CHECK(inputs.freed() == 32_KiB);
     held.clear();
     CHECK(engine.used() == 0);
+}
+
+TEST_CASE("pins keep a watermark, too; and a cost cap of one request stops no other from asking",
+          "[spill][watermark]") {
+    account engine{name{"engine"}, limit{64_KiB}, watermark{16_KiB}}, disk{name{"disk"}};
+    allot::heap_memory heap;
+    allot::buffer_memory memory{heap};
+    support::hooked_home home{disk};
+    allot::store inputs{engine, home, name{"inputs"}};
+    std::vector<allot::stored<allot::buffer>> held;
+    for (int i = 0; i != 8; ++i) held.push_back(inputs.put(memory.allocate(engine, 4_KiB)));
+    for (const auto& h : held) {
+        static_cast<void>(h.pin());
+        CHECK(engine.used() <= 20_KiB); // the pinned one is free to leave only when its pin has ended
+        CHECK((h.try_pin() && engine.used() <= 20_KiB));
+    }
+    for (const std::uint32_t cap : {0u, 1u}) {
+        const allot::cost_cap most{cap};
+        REQUIRE(engine.try_charge(32_KiB));
+        CHECK(engine.used() >= 48_KiB); // the store costs more
+        engine.refund(32_KiB);
+    }
+    REQUIRE(engine.try_charge(1));
+    CHECK(engine.used() <= 16_KiB);
+    {
+        const allot::cost_cap most{1};
+        REQUIRE(engine.try_charge(32_KiB));
+    }
+    REQUIRE(engine.try_charge(1));
+    CHECK(engine.used() == 32_KiB + 2); // all that could leave has left
+    engine.refund(32_KiB + 2);
 }
 
 TEST_CASE("threads: puts and pins below a watermark", "[spill][watermark][threads]") {

@@ -53,7 +53,8 @@ class extent_files {
     /// Makes a file in each directory and the staging buffers. Returns: a failure if that fails for any of them.
     home_status open(std::span<const std::string_view> directories, unsigned staging_count) noexcept {
         const std::size_t n = directories.size();
-        if (n == 0 || n > file_space::most_directories) return failure("open", "", EINVAL);
+        if (n == 0 || n > file_space::most_directories)
+            return failure(n == 0 ? "open no directory" : "open more than 30 directories", "", EINVAL);
         if (compression == spill_compression::lz4 && !has_lz4) return failure("compress (ALLOT_LZ4 is 0)", "", ENOTSUP);
         if (wants_uring_ && ALLOT_URING == 0) return failure("io_uring (ALLOT_URING is 0)", "", ENOTSUP);
         if (!keep_names(directories)) return failure("open", "", ENOMEM);
