@@ -58,7 +58,7 @@ def main():
     lines = ["# Objects that leave for files, beside fio\n",
              f"MiB/s through the system's cache, medians of {o.rounds} rounds of {o.mebibytes} MiB, ours and fio in turn; ratios of pairs, with the least and the most. What is written has a "
              "checksum, which each read verifies; fio has none. Reported, not gated: a disk varies by two.\n",
-             "Command: `bench/spill.py`. " + ("" if has_fio else "**fio is not installed: its columns are missing.**") + "\n",
+             "Command: [bench/spill.py](../../bench/spill.py)." + ("" if has_fio else " **fio is not installed: its columns are missing.**") + "\n",
              "| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     for name, size in SIZES.items():
         rounds, beside = [], []
