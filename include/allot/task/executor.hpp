@@ -1,0 +1,415 @@
+// The executor: starts tasks that fit beside what is used and promised, and begins those again that ran out of memory.
+//
+//     allot::oom::arbiter tasks;
+//     allot::account engine{name{"engine"}, limit{8_GiB}, tasks};
+//     allot::executor run{tasks, engine, {.threads = 8}};
+//     allot::task_group query{run, name{"query 7"}};                          // task_group.hpp
+//     query.add({.name = "sum", .output = 1_MiB}, std::move(batches), [](auto pins) { ... });
+//     query.wait();
+//
+//   add      the task waits, in the order of its group's number, then of arrival (admission.hpp)
+//   start    what it needs fits: its inputs, what it makes of them, its overhead; the inputs that are in memory are
+//            pinned, the rest is reserved in the group's account
+//   attempt  the other inputs are pinned, the kernel runs, in a retry scope of the group's task
+//   memory   ran out, in either place: nothing is pinned any more, the promise ends, and it goes to the back; the
+//   second
+//            time it runs alone, with twice the estimate. After `attempts` its group ends with the error
+//
+// What the account uses, but stores can give up, does not count: it leaves when the promise is made.
+// Invariant: beside the one that always runs, what is used and promised stays below the share of the limit when a task
+// starts. Cost: a few microseconds a task; a lock at each step. Threads: any; it has its own, or uses those that wait.
+// Source: BlazingSQL's document of its executor, 2021, whose code runs one task at a time and counts no promise.
+#pragma once
+
+#include <allot/account/account.hpp>
+#include <allot/account/account_reservation.hpp>
+#include <allot/account/reservation_request.hpp>
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/intrusive_list.hpp>
+#include <allot/core/min_max.hpp>
+#include <allot/core/units.hpp>
+#include <allot/oom/retry.hpp>
+#include <allot/oom/retry_scope.hpp>
+#include <allot/oom/task.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sys/mutex.hpp>
+#include <allot/sys/parking.hpp>
+#include <allot/task/admission.hpp>
+#include <allot/task/queued_task.hpp>
+#include <allot/task/task_error.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace allot::inline ALLOT_ABI {
+
+struct executor_options {
+    unsigned threads = 0;   // of its own; 0: those that call wait(), drain() or run_one()
+    unsigned percent = 90;  // of the account's limit, that what runs stays below
+    unsigned bypasses = 8;  // that a task which does not fit is passed
+    unsigned attempts = 10; // that run out of memory, of one task
+};
+
+struct executor_stats {
+    std::size_t waiting = 0, running = 0, parked = 0; // tasks now
+    unsigned width = 0;                               // that may run at once now
+    std::uint64_t started = 0, done = 0, ran_out = 0, failed = 0;
+};
+
+namespace detail {
+
+// A group, as the executor sees it.
+struct group_of_tasks {
+    group_of_tasks(oom::arbiter& tasks, account& parent, allot::name called, std::int64_t order)
+        : name(called.text), number(order), memory(parent, called), task(tasks, called.text, order, &memory) {}
+
+    const char* const name;
+    const std::int64_t number;
+    account memory;
+    oom::task task;
+    intrusive_list<queued_task, &queued_task::place_in_group> unfinished;
+    std::size_t count = 0; // of them
+    bool is_cancelled = false;
+    std::exception_ptr error; // the first one
+};
+
+} // namespace detail
+
+class executor {
+    using task = detail::queued_task;
+    using group = detail::group_of_tasks;
+    using guard = detail::lock_guard<sys::mutex>;
+
+  public:
+    /// Tasks share the account's limit. Requires: `tasks` is the arbiter of its root, and both outlive it.
+    /// Throws: std::bad_alloc, std::system_error where a thread cannot begin.
+    executor(oom::arbiter& tasks, account& memory, const executor_options& o = {})
+        : tasks_(tasks), memory_(memory), options_(o), ready_(o.threads != 0 ? o.threads : most_callers, o.bypasses) {
+        try {
+            for (unsigned i = 0; i != o.threads; ++i) threads_.emplace_back([this] { work(); });
+        } catch (...) {
+            stop();
+            throw;
+        }
+    }
+    executor(const executor&) = delete;
+    executor& operator=(const executor&) = delete;
+    /// Requires: its groups have ended.
+    ~executor() { stop(); }
+
+    account& memory() const noexcept { return memory_; }
+    oom::arbiter& tasks() const noexcept { return tasks_; }
+    /// Runs one attempt of a task on this thread. Returns: false if none may start now. Requires: not inside a task.
+    bool run_one() {
+        account_reservation sure;
+        task* const t = start(sure);
+        if (t != nullptr) run(*t, std::move(sure));
+        return t != nullptr;
+    }
+    /// Waits until no task waits or runs; parked ones do not count. It runs tasks if the executor has no threads.
+    void drain() {
+        wait_until([&] { return ready_.waiting() == 0 && ready_.running() == 0; });
+    }
+    executor_stats stats() const noexcept {
+        const guard hold(lock_);
+        executor_stats s = stats_;
+        s.waiting = ready_.waiting(), s.running = ready_.running(), s.width = ready_.width();
+        return s;
+    }
+
+    // ---- for groups -------------------------------------------------------------------------------------------------
+
+    // Throws: std::bad_alloc.
+    void add(std::unique_ptr<task> made) {
+        task& t = *made;
+        group& of = t.of;
+        t.needs = needs_of(t);
+        {
+            const guard hold(lock_);
+            if (of.is_cancelled) return; // its inputs end behind the lock
+            ready_.reserve(unfinished_ + 1);
+            ++unfinished_, ++of.count;
+            of.unfinished.add(t);
+            static_cast<void>(made.release());
+            queue(t);
+        }
+    }
+    // Tasks that wait end; those that run do when they next ask for memory in vain.
+    void cancel(group& of) noexcept {
+        task* ended = nullptr;
+        {
+            const guard hold(lock_);
+            if (std::exchange(of.is_cancelled, true)) return;
+            for (task* t = of.unfinished.first(); t != nullptr;) {
+                task& now = *t;
+                t = of.unfinished.after(now);
+                if (now.place.is_queued()) ready_.withdraw(now);
+                else if (std::exchange(now.is_parked, false)) --stats_.parked;
+                else continue; // it runs
+                leave(now);
+                now.next_ended = std::exchange(ended, &now);
+            }
+            news();
+        }
+        of.task.remove();
+        while (ended != nullptr) delete std::exchange(ended, ended->next_ended);
+    }
+    void wait(group& of) {
+        wait_until([&] { return of.count == 0; });
+    }
+    void wake(detail::woken_task& of) noexcept {
+        const guard hold(lock_);
+        if (of.of == nullptr) return;
+        of.of->is_woken = true;
+        if (std::exchange(of.of->is_parked, false)) --stats_.parked, queue(*of.of);
+    }
+
+  private:
+    enum class ending : std::uint8_t { done, parks, ran_out, failed };
+    struct sleeper {
+        sys::parking spot{};
+        list_hook<sleeper> place{};
+    };
+    struct look_again {
+        executor* in;
+        void operator()(account_reservation) const noexcept {
+            const guard hold(in->lock_);
+            in->news();
+        }
+    };
+    static constexpr unsigned most_callers = 1024;
+
+    // ---- Requires the lock ------------------------------------------------------------------------------------------
+
+    void news() noexcept {
+        ++news_;
+        for (sleeper* s = sleepers_.first(); s != nullptr; s = sleepers_.after(*s)) s->spot.signal(1);
+    }
+    void leave(task& t) noexcept {
+        t.of.unfinished.remove(t);
+        --t.of.count, --unfinished_;
+        if (t.woken != nullptr) t.woken->of = nullptr;
+    }
+    // At the back of those with its number. There is room in the queue for all unfinished tasks.
+    void queue(task& t) noexcept {
+        t.is_woken = false;
+        t.place.at = {t.of.number, ++order_};
+        ready_.add(t);
+        news();
+    }
+
+    // ---- Without it -------------------------------------------------------------------------------------------------
+
+    void work() noexcept {
+        for (;;) {
+            std::uint64_t seen = 0;
+            {
+                const guard hold(lock_);
+                if (stops_) return;
+                seen = news_;
+            }
+            if (!run_one()) sleep(seen);
+        }
+    }
+    template <class Done> void wait_until(Done done) {
+        for (;;) {
+            std::uint64_t seen = 0;
+            {
+                const guard hold(lock_);
+                if (done()) return;
+                seen = news_;
+            }
+            if (!threads_.empty() || !run_one()) sleep(seen);
+        }
+    }
+    // Until there are news.
+    void sleep(std::uint64_t seen) noexcept {
+        sleeper me;
+        {
+            const guard hold(lock_);
+            if (news_ != seen) return;
+            sleepers_.add(me);
+        }
+        static_cast<void>(me.spot.wait_until(sys::parking::never));
+        const guard hold(lock_);
+        sleepers_.remove(me);
+    }
+    void stop() noexcept {
+        {
+            const guard hold(lock_);
+            stops_ = true;
+            news();
+        }
+        for (std::thread& t : threads_) t.join();
+    }
+
+    static std::size_t needs_of(const task& t) noexcept {
+        return detail::sum_or_max(t.input_bytes(), t.beside_inputs());
+    }
+    std::size_t share() const noexcept {
+        const std::size_t limit = memory_.limit();
+        return limit == SIZE_MAX ? limit : limit / 100 * options_.percent + limit % 100 * options_.percent / 100;
+    }
+    // Bytes below the share that are free, or that stores can free.
+    std::size_t room() const noexcept {
+        const std::size_t most = share();
+        if (most == SIZE_MAX) return most;
+        std::size_t can_leave = 0;
+        memory_.visit_reclaimers([&](const reclaimer& r) {
+            const std::size_t its = r.cost() != reclaimer::idle ? r.reclaimable(memory_) : SIZE_MAX;
+            if (its != SIZE_MAX) can_leave += its;
+        });
+        const std::size_t used = memory_.used(), stays = used - detail::min(used, can_leave);
+        return most - detail::min(most, stays);
+    }
+    // Reserves what the task needs beside its pins; and, for a moment, the part of the limit that is kept free. The
+    // task that runs alone needs neither.
+    bool promise(task& t, account_reservation& sure) noexcept {
+        const std::size_t needs = detail::sum_or_max(t.away_bytes(), t.beside_inputs()),
+                          kept_free = memory_.limit() - share();
+        if (needs == 0) return true;
+        {
+            const account_reservation margin = margin_.reserve_floor_for(kept_free, time_span{0});
+            if (margin) sure = t.of.memory.reserve_for(needs, time_span{0});
+            if (margin && sure) return true;
+        }
+        {
+            const guard hold(lock_);
+            if (ready_.running() == 1) return true;
+        }
+        const account* const by = sure.status().at;
+        if (sure.status().charged() || by == nullptr || memory_.node().is_below(by->node()))
+            look_again_at(needs + kept_free);
+        return false;
+    }
+    // Tasks are looked at again when that many bytes are free.
+    void look_again_at(std::size_t bytes) noexcept {
+        if (later_.is_queued()) return;
+        const account_reservation now = margin_.reserve_floor_for(bytes, later_);
+        if (now) look_again{this}({});
+    }
+    task* start(account_reservation& sure) noexcept {
+        const std::size_t free = room();
+        task* t = nullptr;
+        {
+            const guard hold(lock_);
+            t = static_cast<task*>(ready_.start(free));
+            if (t == nullptr) return nullptr;
+            ++stats_.started;
+        }
+        t->pin_present();
+        if (promise(*t, sure)) return t;
+        t->unpin();
+        const guard hold(lock_);
+        --stats_.started;
+        ready_.put_back(*t);
+        return nullptr;
+    }
+    // What ends between two attempts: nothing of it stays.
+    struct attempt_scope {
+        explicit attempt_scope(task& of) : t(of) {}
+        attempt_scope(const attempt_scope&) = delete;
+        attempt_scope& operator=(const attempt_scope&) = delete;
+        ~attempt_scope() { t.unpin(); }
+        task& t;
+    };
+    ending attempt(task& t, account_reservation sure, std::exception_ptr& error) noexcept {
+        bool has_changed = false;
+        const auto fails = [&](const char* what) {
+            error = std::make_exception_ptr(task_error{t.of.name, t.said.name, what});
+            return ending::failed;
+        };
+        try {
+            const oom::task_thread here{t.of.task};
+            oom::retry_scope scope;
+            const account_reservation promised = std::move(sure);
+            const attempt_scope pins{t};
+            try {
+                t.pin_all();
+                task_step step{*this, t, t.of.memory, scope};
+                if (t.run(step) == task_outcome::would_block) return ending::parks;
+            } catch (...) {
+                has_changed = scope.has_changed_inputs();
+                throw;
+            }
+            scope.done();
+            t.deliver();
+            return ending::done;
+        } catch (const std::exception& e) {
+            if (!ran_out_of_memory()) return fails(e.what());
+            if (has_changed)
+                return fails("it ran out of memory after it had changed its inputs, and cannot begin again");
+            if (t.attempts + 1 >= options_.attempts) return fails(e.what());
+            return ending::ran_out;
+        } catch (...) {
+            return fails("an error that is no std::exception");
+        }
+    }
+    // Whether the exception that is handled is one, or has one nested.
+    static bool ran_out_of_memory() noexcept {
+        verdict_error copy{{}, memory_kind::host};
+        if (oom::detail::find_verdict(std::current_exception(), copy) != nullptr)
+            return copy.why().outcome != charge_outcome::removed;
+        try {
+            throw;
+        } catch (const std::bad_alloc&) {
+            return true;
+        } catch (...) {
+            return false;
+        }
+    }
+    void run(task& t, account_reservation sure) {
+        std::exception_ptr error;
+        const ending how = attempt(t, std::move(sure), error);
+        if (how == ending::ran_out) ++t.attempts, t.needs = needs_of(t), t.is_alone = t.attempts > 1;
+        group& of = t.of;
+        bool ends = how == ending::done || how == ending::failed, fails = false;
+        std::unique_ptr<task> ended;
+        {
+            const guard hold(lock_);
+            how == ending::ran_out ? ready_.ran_out(t) : ready_.ended(t);
+            if (how == ending::done) ++stats_.done;
+            if (how == ending::ran_out) ++stats_.ran_out;
+            if (how == ending::failed && !of.is_cancelled) of.error = error, fails = true, ++stats_.failed;
+            ends = ends || of.is_cancelled;
+            if (ends) ended.reset(&t), t.of.unfinished.remove(t);
+            else if (how == ending::ran_out || t.is_woken) queue(t);
+            else t.is_parked = true, ++stats_.parked;
+            news();
+        }
+        if (fails) cancel(of);
+        if (!ends) return;
+        ended.reset(); // its inputs are free before its group has ended
+        const guard hold(lock_);
+        --of.count, --unfinished_;
+        news();
+    }
+
+    oom::arbiter& tasks_;
+    account& memory_;
+    const executor_options options_;
+    account margin_{memory_, allot::name{"kept free"}}; // for a moment, when a task starts
+    mutable sys::mutex lock_{lock_rank::leaf};
+    admission ready_;
+    intrusive_list<sleeper, &sleeper::place> sleepers_;
+    executor_stats stats_;
+    std::uint64_t order_ = 0, news_ = 0;
+    std::size_t unfinished_ = 0;
+    bool stops_ = false;
+    reservation_request<look_again> later_{look_again{this}};
+    std::vector<std::thread> threads_;
+};
+
+inline void task_waker::operator()() const noexcept { of_->in.wake(*of_); }
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,216 @@
+// A task of an executor: its inputs, its kernel, and where its output goes.
+//
+// Between attempts it holds handles alone: no pin, no scope, no memory beyond them.
+// Cost: 200 bytes, its inputs and its kernel, of the process' heap. Threads: one at a time. Use: task_group.hpp.
+#pragma once
+
+#include <allot/account/account.hpp>
+#include <allot/config.hpp>
+#include <allot/core/intrusive_list.hpp>
+#include <allot/core/min_max.hpp>
+#include <allot/oom/retry_scope.hpp>
+#include <allot/spill/spillable.hpp>
+#include <allot/task/admission.hpp>
+#include <allot/task/learned_ratio.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace allot::inline ALLOT_ABI {
+
+class executor;
+
+/// What a kernel says of itself.
+struct task_needs {
+    const char* name = "task";       // in errors and reports; outlives the task
+    std::size_t output = 0;          // bytes that it makes
+    std::size_t overhead = 0;        // bytes that it takes meanwhile, beside inputs and output
+    learned_ratio* learns = nullptr; // where not null: output is what earlier tasks made of as many bytes of inputs
+};
+
+/// How a kernel ended, if it says so.
+enum class task_outcome : std::uint8_t {
+    done,
+    would_block, // it waits for something else, and is called again once a waker() of this call was called
+};
+
+class task_step;
+
+namespace detail {
+
+struct group_of_tasks;
+class queued_task;
+
+// Where wakers find a task that may have ended; the executor's lock guards it.
+struct woken_task {
+    woken_task(executor& runs, queued_task& t) noexcept : in(runs), of(&t) {}
+    executor& in;
+    queued_task* of; // null: it has ended
+};
+
+class queued_task : public admitted_task {
+  public:
+    queued_task(group_of_tasks& in, const task_needs& says) noexcept : of(in), said(says) {}
+    queued_task(const queued_task&) = delete;
+    queued_task& operator=(const queued_task&) = delete;
+    virtual ~queued_task() = default;
+
+    virtual std::size_t input_bytes() const noexcept = 0;
+    // Of inputs that are not pinned.
+    virtual std::size_t away_bytes() const noexcept = 0;
+    // Pins what is in memory; then the rest.
+    virtual void pin_present() noexcept = 0;
+    virtual void pin_all() = 0;
+    virtual task_outcome run(task_step& step) = 0;
+    virtual void unpin() noexcept = 0;
+    // The result of run() goes where it belongs.
+    virtual void deliver() = 0;
+
+    std::size_t beside_inputs() const noexcept {
+        const std::size_t out =
+            said.learns != nullptr ? said.learns->estimate(input_bytes(), said.output) : said.output;
+        const std::size_t says = sum_or_max(out, said.overhead);
+        const unsigned doubled = min(attempts, 16U);
+        return says << doubled >> doubled == says ? says << doubled : SIZE_MAX / 2;
+    }
+
+    group_of_tasks& of;
+    const task_needs said;
+    unsigned attempts = 0; // that ran out of memory: each doubles the estimate
+    bool is_parked = false, is_woken = false;
+    std::shared_ptr<woken_task> woken; // where it has a waker
+    list_hook<queued_task> place_in_group;
+    queued_task* next_ended = nullptr;
+};
+
+template <class Kernel, class Pinned, class Input>
+auto call_kernel(Kernel& kernel, std::span<Pinned> pins, std::span<Input> inputs, task_step& step) {
+    if constexpr (std::is_invocable_v<Kernel&, std::span<Pinned>, task_step&>) return kernel(pins, step);
+    else if constexpr (std::is_invocable_v<Kernel&, std::span<Pinned>>) return kernel(pins);
+    else if constexpr (std::is_invocable_v<Kernel&, std::span<Input>, task_step&>) return kernel(inputs, step);
+    else if constexpr (std::is_invocable_v<Kernel&, std::span<Input>>) return kernel(inputs);
+    else if constexpr (std::is_invocable_v<Kernel&, task_step&>) return kernel(step);
+    else return kernel();
+}
+
+// Sink: called with the result of the kernel.
+template <class Kernel, spillable Input, class Sink> class kernel_task final : public queued_task {
+    using pinned = decltype(std::declval<Input&>().pin());
+    static constexpr bool takes_pins =
+        std::is_invocable_v<Kernel&, std::span<pinned>> || std::is_invocable_v<Kernel&, std::span<pinned>, task_step&>;
+
+  public:
+    kernel_task(group_of_tasks& in, const task_needs& says, std::vector<Input> all, Kernel kernel, Sink sink)
+        : queued_task(in, says), inputs_(std::move(all)), present_(inputs_.size()), kernel_(std::move(kernel)),
+          sink_(std::move(sink)) {
+        if constexpr (takes_pins) pins_.reserve(inputs_.size());
+    }
+
+    std::size_t input_bytes() const noexcept override {
+        return sum([](std::size_t) { return true; });
+    }
+    std::size_t away_bytes() const noexcept override {
+        return sum([&](std::size_t i) { return !present_[i].has_value(); });
+    }
+    void pin_present() noexcept override {
+        if constexpr (takes_pins && requires(Input& i) { i.is_away(), i.try_pin(); })
+            for (std::size_t i = 0; i != inputs_.size(); ++i) {
+                if (inputs_[i].is_away()) continue;
+                if (auto p = inputs_[i].try_pin()) present_[i].emplace(std::move(p));
+            }
+    }
+    void pin_all() override {
+        if constexpr (takes_pins)
+            for (std::size_t i = 0; i != inputs_.size(); ++i)
+                pins_.push_back(present_[i] ? *std::move(present_[i]) : inputs_[i].pin());
+    }
+    void unpin() noexcept override {
+        pins_.clear();
+        for (auto& p : present_) p.reset();
+    }
+    task_outcome run(task_step& step) override {
+        if constexpr (std::is_void_v<decltype(call(step))>) {
+            call(step);
+        } else if constexpr (std::same_as<decltype(call(step)), task_outcome>) {
+            return call(step);
+        } else {
+            result_.emplace(call(step));
+        }
+        return task_outcome::done;
+    }
+    void deliver() override {
+        if constexpr (!std::same_as<result, nothing>)
+            if (result_) sink_(*std::exchange(result_, std::nullopt));
+    }
+
+  private:
+    struct nothing {};
+    auto call(task_step& step) { return call_kernel(kernel_, std::span(pins_), std::span(inputs_), step); }
+    template <class Counts> std::size_t sum(Counts counts) const noexcept {
+        std::size_t all = 0;
+        for (std::size_t i = 0; i != inputs_.size(); ++i)
+            if (counts(i)) all = sum_or_max(all, inputs_[i].bytes());
+        return all;
+    }
+    using called = decltype(call_kernel(std::declval<Kernel&>(), std::declval<std::span<pinned>>(),
+                                        std::declval<std::span<Input>>(), std::declval<task_step&>()));
+    using result = std::conditional_t<std::is_void_v<called> || std::same_as<called, task_outcome>, nothing, called>;
+
+    std::vector<Input> inputs_;
+    std::vector<std::optional<pinned>> present_; // of inputs that were in memory
+    std::vector<pinned> pins_;
+    Kernel kernel_;
+    Sink sink_;
+    std::optional<result> result_;
+};
+
+} // namespace detail
+
+/// Has a task called again that ended as would_block; by any thread, also before it has ended so, or after its end.
+/// Requires: the executor outlives it. Copies are the same.
+class task_waker {
+  public:
+    void operator()() const noexcept; // executor.hpp
+
+  private:
+    friend task_step;
+    explicit task_waker(std::shared_ptr<detail::woken_task> of) noexcept : of_(std::move(of)) {}
+    std::shared_ptr<detail::woken_task> of_;
+};
+
+/// What a kernel may ask while it runs.
+class task_step {
+  public:
+    task_step(executor& in, detail::queued_task& of, account& memory, oom::retry_scope& scope) noexcept
+        : in_(in), of_(of), memory_(memory), scope_(scope) {}
+    task_step(const task_step&) = delete;
+    task_step& operator=(const task_step&) = delete;
+
+    /// The account of the group: for what it makes, and what it takes meanwhile.
+    account& memory() const noexcept { return memory_; }
+    /// The inputs are changed, so it cannot begin again: where it runs out of memory then, its group ends with an
+    /// error.
+    void note_inputs_changed() noexcept { scope_.note_inputs_changed(); }
+    /// Attempts before this one that ran out of memory.
+    unsigned attempts() const noexcept { return of_.attempts; }
+    /// Throws: std::bad_alloc.
+    task_waker waker() const {
+        if (of_.woken == nullptr) of_.woken = std::make_shared<detail::woken_task>(in_, of_);
+        return task_waker{of_.woken};
+    }
+
+  private:
+    executor& in_;
+    detail::queued_task& of_;
+    account& memory_;
+    oom::retry_scope& scope_;
+};
+
+} // namespace allot::inline ALLOT_ABI

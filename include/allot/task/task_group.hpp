@@ -1,0 +1,82 @@
+// The tasks of one query: its account, its place in the order, and its end.
+//
+//     allot::task_group query{run, name{"query 7"}};                       // `run`: an executor
+//     query.add({.name = "sum", .output = 8}, std::move(batches), [&](std::span<batch::pinned> all) { ... });
+//     query.add({.name = "join"}, std::move(rows), [](auto pins, task_step& step) { return ...; }, into_cache);
+//     query.wait();                                                        // throws the error of the first that failed
+//
+// A kernel is called with the pins of its inputs, or with the inputs themselves, which it pins or takes one by one; and
+// with the step, if it takes that. What it returns goes to the sink, once the attempt has ended well. It may be called
+// several times, so it changes nothing that stays, unless it says so: task_step::note_inputs_changed().
+// Cost: 2 KiB. Threads: any add; one waits. Source: BlazingSQL's query graph, 2021.
+#pragma once
+
+#include <allot/account/account.hpp>
+#include <allot/config.hpp>
+#include <allot/task/executor.hpp>
+#include <allot/task/queued_task.hpp>
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace allot::inline ALLOT_ABI {
+
+/// Requires: the executor and the name outlive it.
+class task_group {
+  public:
+    /// `number`: of a larger one tasks start first, and are rolled back last. Throws: std::bad_alloc; out_of_memory if
+    /// the executor's account is closed.
+    explicit task_group(executor& in, allot::name called = allot::name{"tasks"}, std::int64_t number = 0)
+        : in_(in), group_(in.tasks(), in.memory(), called, number) {}
+    task_group(const task_group&) = delete;
+    task_group& operator=(const task_group&) = delete;
+    /// Calls cancel(), and waits for tasks that run. Requires: not inside a task. What its tasks have put elsewhere, as
+    /// into a store, ends before it.
+    ~task_group() {
+        in_.cancel(group_);
+        in_.wait(group_);
+    }
+
+    /// The account of its tasks: below the executor's.
+    account& memory() noexcept { return group_.memory; }
+    /// Adds a task; it may start at once. Of a group that was cancelled it ends at once.
+    /// Throws: std::bad_alloc, and what moving the arguments throws; the inputs have ended then.
+    template <spillable Input, class Kernel, class Sink>
+    void add(const task_needs& says, std::vector<Input> inputs, Kernel kernel, Sink sink) {
+        in_.add(std::make_unique<detail::kernel_task<Kernel, Input, Sink>>(group_, says, std::move(inputs),
+                                                                           std::move(kernel), std::move(sink)));
+    }
+    template <spillable Input, class Kernel>
+    void add(const task_needs& says, std::vector<Input> inputs, Kernel kernel) {
+        add(says, std::move(inputs), std::move(kernel), [](auto&&) {});
+    }
+    /// Without inputs.
+    template <class Kernel>
+        requires(std::is_invocable_v<Kernel&> || std::is_invocable_v<Kernel&, task_step&>)
+    void add(const task_needs& says, Kernel kernel) {
+        add(says, std::vector<nothing>{}, std::move(kernel));
+    }
+    /// Waits until all its tasks have ended; runs tasks, of any group, if the executor has no threads. Requires: not
+    /// inside a task. Throws: task_error, once, if one has failed: the others that waited have ended without a call.
+    void wait() {
+        in_.wait(group_);
+        if (const std::exception_ptr error = std::exchange(group_.error, nullptr)) std::rethrow_exception(error);
+    }
+    /// Ends its tasks: those that wait, at once; those that run, when they next ask for memory in vain.
+    void cancel() noexcept { in_.cancel(group_); }
+
+  private:
+    struct nothing {
+        int pin() const noexcept { return 0; }
+        std::size_t bytes() const noexcept { return 0; }
+    };
+
+    executor& in_;
+    detail::group_of_tasks group_;
+};
+
+} // namespace allot::inline ALLOT_ABI

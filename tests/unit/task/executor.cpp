@@ -1,0 +1,262 @@
+// Tasks of an executor: what starts beside what, both places where memory runs out, errors, cancels, and wakers.
+#include <support/catch.hpp>
+#include <support/hooked_home.hpp>
+#include <support/tasks.hpp>
+
+#include <allot/spill/stored_buffer.hpp>
+#include <allot/task/task_group.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace allot::literals;
+using allot::account;
+using allot::executor;
+using allot::limit;
+using allot::name;
+using allot::task_group;
+using allot::task_outcome;
+using allot::task_step;
+using batch = allot::stored<allot::buffer>;
+using support::charged;
+using support::until;
+
+namespace {
+
+struct fixture {
+    support::rescue ends{"an executor that waits for ever"};
+    allot::oom::arbiter tasks;
+    account engine{name{"engine"}, limit{1_MiB}, tasks}, disk{name{"disk"}};
+    allot::heap_memory heap;
+    allot::buffer_memory memory{heap};
+    support::hooked_home home{disk};
+    allot::store data{engine, home, name{"data"}};
+
+    ~fixture() { CHECK((engine.used() == 0 && disk.used() == 0)); }
+    batch put(account& by, std::size_t bytes, int with) {
+        allot::buffer b = memory.allocate(by, bytes);
+        std::memset(b.data(), with, bytes);
+        return data.put(std::move(b));
+    }
+};
+
+std::string message_of(task_group& g) {
+    try {
+        g.wait();
+    } catch (const allot::task_error& e) {
+        return e.what();
+    }
+    return "";
+}
+
+} // namespace
+
+TEST_CASE("tasks run in order on the caller's thread, and on the executor's", "[task][executor]") {
+    for (const unsigned threads : {0U, 1U, 3U}) {
+        fixture f;
+        executor run{f.tasks, f.engine, {.threads = threads}};
+        task_group one{run, name{"one"}}, two{run, name{"two"}};
+        std::atomic<int> sum{0}, order{0};
+        std::atomic<bool> in_order{true};
+        for (int i = 1; i <= 100; ++i)
+            (i % 2 == 0 ? one : two).add({}, [&, i] {
+                sum += i;
+                if (++order != i) in_order = false;
+            });
+        one.wait(), two.wait();
+        CHECK((sum == 5050 && (threads > 1 || in_order)));
+        one.wait(); // again
+        const allot::executor_stats s = run.stats();
+        CHECK((s.started == 100 && s.done == 100 && s.waiting == 0 && s.running == 0 && s.failed == 0));
+        run.drain();
+    }
+}
+
+TEST_CASE("a kernel gets its inputs, wherever they are, and its result goes to the sink", "[task][executor]") {
+    fixture f;
+    executor run{f.tasks, f.engine, {.threads = 1}};
+    std::vector<int> sums;
+    {
+        task_group query{run, name{"query"}};
+        for (int i = 1; i <= 8; ++i) {
+            std::vector<batch> in;
+            for (int n = 0; n != 3; ++n) in.push_back(f.put(query.memory(), 100_KiB, i)); // 2.4 MiB of 1 MiB
+            query.add(
+                {.name = "sum", .output = 4}, std::move(in),
+                [&](std::span<batch::pinned> all) {
+                    int sum = 0;
+                    for (const auto& b : all) sum += std::to_integer<int>(b->bytes()[99'000]);
+                    return sum;
+                },
+                [&](int sum) { sums.push_back(sum); });
+        }
+        query.wait();
+        std::vector<batch> one;
+        one.push_back(f.put(query.memory(), 100, 9));
+        query.add({}, std::move(one), [&](std::span<batch> in, task_step& step) { // takes it
+            const allot::buffer mine = std::move(in[0]).take(step.memory());
+            sums.push_back(std::to_integer<int>(mine.bytes()[7]));
+        });
+        query.wait();
+    }
+    CHECK(sums == std::vector<int>{3, 6, 9, 12, 15, 18, 21, 24, 9});
+    CHECK((run.stats().ran_out == 0 && f.engine.peak() <= 1_MiB));
+}
+
+TEST_CASE("what runs at once fits below the share, but for one that runs alone", "[task][executor]") {
+    for (const std::size_t each : {100_KiB, 300_KiB, 950_KiB}) {
+        fixture f;
+        executor run{f.tasks, f.engine, {.threads = 4, .percent = 90}};
+        task_group query{run, name{"query"}};
+        std::atomic<std::size_t> now{0}, most{0};
+        for (int i = 0; i != 40; ++i)
+            query.add({.overhead = each}, [&, each](task_step& step) {
+                const std::size_t at = now += each;
+                for (std::size_t m = most; m < at && !most.compare_exchange_weak(m, at);) {
+                }
+                const charged mine{step.memory(), each};
+                std::this_thread::yield();
+                now -= each;
+            });
+        query.wait();
+        CHECK(run.stats().ran_out == 0);
+        CHECK((each == 950_KiB ? most == each : most <= 1_MiB * 9 / 10));
+    }
+}
+
+TEST_CASE("a task that runs out of memory begins again with the same inputs, behind the others", "[task][executor]") {
+    for (const bool in_kernel : {true, false}) {
+        fixture f;
+        executor run{f.tasks, f.engine};
+        task_group query{run, name{"query"}};
+        std::vector<batch> in;
+        for (int i = 0; i != 2; ++i) in.push_back(f.put(query.memory(), 300_KiB, 5));
+        for (const batch& b : in) CHECK(b.spill());
+        std::optional<charged> others;
+        std::string order;
+        others.emplace(f.engine, 600_KiB);
+        query.add({.name = "first"}, std::move(in), [&](std::span<batch::pinned> all, task_step& step) {
+            order += '1';
+            if (in_kernel && step.attempts() == 0) const charged more{step.memory(), 900_KiB};
+            CHECK((all.size() == 2 && all[1]->bytes()[7] == std::byte{5}));
+        });
+        if (in_kernel) others.reset();
+        query.add({.name = "second"}, [&] { order += '2', others.reset(); });
+        query.wait();
+        CHECK(order == (in_kernel ? "121" : "21"));
+        CHECK(run.stats().ran_out == 1);
+    }
+}
+
+TEST_CASE("a task that never fits ends its group, with an error that names it; other groups go on",
+          "[task][executor]") {
+    fixture f;
+    executor run{f.tasks, f.engine, {.attempts = 3}};
+    task_group bad{run, name{"query 7"}}, good{run, name{"query 8"}};
+    int ran = 0, tried = 0;
+    bad.add({.name = "hash join"}, [&](task_step& step) { ++tried, static_cast<void>(charged{step.memory(), 2_MiB}); });
+    for (int i = 0; i != 3; ++i) good.add({}, [&] { ++ran; });
+    for (int i = 0; i != 3; ++i) bad.add({.name = "later"}, [&] { ++ran; });
+    CHECK_THAT(message_of(bad), ContainsSubstring("allot: task hash join of query 7: "));
+    good.wait();
+    CHECK((tried == 3 && ran >= 3 && run.stats().failed == 1));
+    CHECK(message_of(bad).empty()); // once
+    int after = 0;
+    bad.add({}, [&] { ++after; });
+    bad.wait();
+    CHECK(after == 0);
+}
+
+TEST_CASE("any other error ends the group at once, and is nested in its error", "[task][executor]") {
+    fixture f;
+    executor run{f.tasks, f.engine, {.threads = 2}};
+    task_group query{run, name{"query"}};
+    query.add({.name = "parse"}, [] { throw std::invalid_argument("no number"); });
+    try {
+        query.wait();
+        FAIL("it has failed");
+    } catch (const allot::task_error& e) {
+        CHECK(std::string(e.what()) == "allot: task parse of query: no number");
+        CHECK_THROWS_AS(std::rethrow_if_nested(e), std::invalid_argument);
+    }
+    task_group changed{run, name{"changed"}};
+    changed.add({.name = "sort"}, [&](task_step& step) {
+        step.note_inputs_changed();
+        const charged much{step.memory(), 2_MiB};
+    });
+    CHECK_THAT(message_of(changed), ContainsSubstring("sort of changed: it ran out of memory after it had changed"));
+    task_group other{run, name{"other"}};
+    other.add({}, [] { throw 7; });
+    CHECK_THAT(message_of(other), ContainsSubstring("no std::exception"));
+}
+
+TEST_CASE("a group is cancelled while its tasks wait, run, and sleep for memory", "[task][executor]") {
+    fixture f;
+    executor run{f.tasks, f.engine, {.threads = 2}};
+    std::atomic<int> begun{0}, ended{0}, later{0};
+    std::optional<charged> others;
+    others.emplace(f.engine, 900_KiB);
+    {
+        task_group query{run, name{"query"}};
+        query.add({}, [&](task_step& step) {
+            ++begun;
+            try {
+                const charged more{step.memory(), 500_KiB};
+            } catch (const allot::task_removed&) {
+                ++ended;
+                throw;
+            }
+        });
+        query.add({}, [&] {
+            ++begun;
+            until([&] { return ended == 1; });
+        });
+        for (int i = 0; i != 10; ++i) query.add({}, [&] { ++later; });
+        until([&] { return begun == 2 && f.engine.stats().waiting == 1; });
+        query.cancel();
+        query.wait();
+        CHECK((ended == 1 && later == 0));
+    }
+    others.reset();
+    task_group next{run, name{"next"}};
+    next.add({}, [&] { ++later; });
+    next.wait();
+    CHECK(later == 1);
+}
+
+TEST_CASE("a task that would block is called again when it is woken", "[task][executor]") {
+    for (const unsigned threads : {0U, 2U}) {
+        fixture f;
+        executor run{f.tasks, f.engine, {.threads = threads}};
+        std::optional<allot::task_waker> wakes;
+        {
+            task_group query{run, name{"query"}};
+            int calls = 0;
+            query.add({}, [&](task_step& step) {
+                if (++calls == 1) step.waker()(); // before it has ended
+                if (calls == 2) wakes = step.waker();
+                return calls < 3 ? task_outcome::would_block : task_outcome::done;
+            });
+            run.drain();
+            CHECK((calls == 2 && run.stats().parked == 1));
+            (*wakes)();
+            query.wait();
+            CHECK(calls == 3);
+            query.add({}, [&](task_step& step) {
+                wakes = step.waker();
+                return task_outcome::would_block;
+            });
+            run.drain();
+        } // it ends, though it is not woken
+        (*wakes)();
+        CHECK((run.stats().parked == 0 && run.stats().waiting == 0));
+    }
+}
