@@ -66,7 +66,16 @@ struct executor_stats {
     std::uint64_t started = 0, done = 0, ran_out = 0, failed = 0;
 };
 
+class executor;
+
 namespace detail {
+
+// Where wakers find a task that may have ended; the executor's lock guards it.
+struct woken_task {
+    woken_task(executor& runs, queued_task& t) noexcept : in(runs), of(&t) {}
+    executor& in;
+    queued_task* of; // null: it has ended
+};
 
 // A group, as the executor sees it.
 struct group_of_tasks {
@@ -84,6 +93,46 @@ struct group_of_tasks {
 };
 
 } // namespace detail
+
+/// Has a task called again that ended as would_block; by any thread, also before it has ended so, or after its end.
+/// Requires: the executor outlives it. Copies are the same.
+class task_waker {
+  public:
+    void operator()() const noexcept;
+
+  private:
+    friend task_step;
+    explicit task_waker(std::shared_ptr<detail::woken_task> of) noexcept : of_(std::move(of)) {}
+    std::shared_ptr<detail::woken_task> of_;
+};
+
+/// What a kernel may ask while it runs.
+class task_step {
+  public:
+    task_step(executor& in, detail::queued_task& of, account& memory, oom::retry_scope& scope) noexcept
+        : in_(in), of_(of), memory_(memory), scope_(scope) {}
+    task_step(const task_step&) = delete;
+    task_step& operator=(const task_step&) = delete;
+
+    /// The account of the group: for what it makes, and what it takes meanwhile.
+    account& memory() const noexcept { return memory_; }
+    /// The inputs are changed, so it cannot begin again: where it runs out of memory then, its group ends with an
+    /// error.
+    void note_inputs_changed() noexcept { scope_.note_inputs_changed(); }
+    /// Attempts before this one that ran out of memory.
+    unsigned attempts() const noexcept { return of_.attempts; }
+    /// Throws: std::bad_alloc.
+    task_waker waker() const {
+        if (of_.woken == nullptr) of_.woken = std::make_shared<detail::woken_task>(in_, of_);
+        return task_waker{of_.woken};
+    }
+
+  private:
+    executor& in_;
+    detail::queued_task& of_;
+    account& memory_;
+    oom::retry_scope& scope_;
+};
 
 class executor {
     using task = detail::queued_task;
