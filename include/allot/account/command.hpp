@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <string_view>
 
 namespace allot::inline ALLOT_ABI {
@@ -91,7 +90,7 @@ constexpr std::string_view text_of(event e) noexcept {
         "overdue", "waited_long", "scope_begun",  "scope_ended", "barred",         "waits",          "covered",
         "joined",  "left",        "task_begun",   "task_ended",  "resource_begun", "resource_ended", "held",
         "let_go",  "refunded",    "held_outside", "returned"};
-    static_assert(std::size(texts) == all_events);
+    static_assert(sizeof texts / sizeof *texts == all_events);
     return texts[static_cast<std::size_t>(e)];
 }
 

@@ -126,12 +126,13 @@ template <class Set> struct storing<row_array<Set>> {
 
   private:
     using contents = detail::array_contents;
+    static constexpr bool is_charged = detail::row_policies<Set>::in_tree;
     static constexpr std::size_t most_borrowed = 1_MiB, few = 1_KiB;
 
     static account& account_of(row_manager<Set>& of) noexcept {
-        static_assert(detail::row_policies<Set>::in_tree,
+        static_assert(is_charged,
                       "allot: rows of a store are charged to an account; add ledger::tree or ledger::pool to the set");
-        if constexpr (detail::row_policies<Set>::in_tree) return of.account();
+        if constexpr (is_charged) return of.account();
     }
     static detail::rows_kept sum(const kept_bytes& whole, std::size_t at, std::size_t n, home_status& why) noexcept {
         detail::word_sink words{n};
@@ -141,9 +142,11 @@ template <class Set> struct storing<row_array<Set>> {
     // Where that fails, the array has the rows that were made.
     void bring_back(held& into, const kept_bytes& from, const pin_request& by_pin, home_status& why) const {
         const detail::rows_kept parts = kept.in(from);
-        const bool has =
-            by_pin.make([&] { return into.try_reserve(kept.rows, &why.why); },
-                        [&](const wait_limit& most) { return into.reserve_for(kept.rows, most, &why.why); });
+        const bool has = by_pin.make([&] { return into.try_reserve(kept.rows, &why.why); },
+                                     [&](const wait_limit& most) {
+                                         if constexpr (is_charged) return into.reserve_for(kept.rows, most, &why.why);
+                                         else return false;
+                                     });
         if (!has) return refused(why);
         void** const slots = contents::slots(into); // the words come into them, and each is replaced by its row
         byte_sink words{{reinterpret_cast<std::byte*>(slots), kept.words()}};
@@ -189,9 +192,11 @@ template <class Set> struct storing<row_array<Set>> {
         return *detail::row_access::core(rows).context().types[w.type()];
     }
     void* memory_for(const row_type& type, std::size_t n, const pin_request& by_pin, home_status& why) const noexcept {
-        void* const row =
-            by_pin.make([&] { return rows.try_allocate(n, type, &why.why); },
-                        [&](const wait_limit& most) { return rows.allocate_for(n, most, type, &why.why); });
+        void* const row = by_pin.make([&] { return rows.try_allocate(n, type, &why.why); },
+                                      [&](const wait_limit& most) -> void* {
+                                          if constexpr (is_charged) return rows.allocate_for(n, most, type, &why.why);
+                                          else return nullptr;
+                                      });
         if (row == nullptr) refused(why);
         return row;
     }
