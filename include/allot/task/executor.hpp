@@ -11,9 +11,8 @@
 //   start    what it needs fits: its inputs, what it makes of them, its overhead; the inputs that are in memory are
 //            pinned, the rest is reserved in the group's account
 //   attempt  the other inputs are pinned, the kernel runs, in a retry scope of the group's task
-//   memory   ran out, in either place: nothing is pinned any more, the promise ends, and it goes to the back; the
-//   second
-//            time it runs alone, with twice the estimate. After `attempts` its group ends with the error
+//   memory   ran out, in either place: nothing is pinned any more, the promise ends, and it goes to the back. Estimates
+//            of its group are doubled; the second time it runs alone. After `attempts` its group ends with the error
 //
 // What the account uses, but stores can give up, does not count: it leaves when the promise is made.
 // Invariant: beside the one that always runs, what is used and promised stays below the share of the limit when a task
@@ -86,8 +85,12 @@ struct group_of_tasks {
     const std::int64_t number;
     account memory;
     oom::task task;
+    static constexpr unsigned most_doubled = 4, forgets = 32;
     intrusive_list<queued_task, &queued_task::place_in_group> unfinished;
     std::size_t count = 0; // of them
+    // Times that estimates are doubled, since tasks ran out of memory; one less after each `forgets` that did not.
+    std::atomic<unsigned> doubled{0};
+    unsigned ended_well = 0;
     bool is_cancelled = false;
     std::exception_ptr error; // the first one
 };
@@ -224,7 +227,7 @@ class executor {
     }
 
   private:
-    enum class ending : std::uint8_t { done, parks, ran_out, failed };
+    enum class ending : std::uint8_t { done, ran_out, parks, failed };
     struct sleeper {
         sys::parking spot{};
         list_hook<sleeper> place{};
@@ -255,6 +258,17 @@ class executor {
         t.place.at = {t.of.number, ++order_};
         ready_.add(t);
         news();
+    }
+
+    // Estimates of the group were wrong, or are right again: of tasks that wait, too.
+    void learn(group& of, bool ran_out) noexcept {
+        const unsigned now = of.doubled.load(std::memory_order_relaxed);
+        if (ran_out) of.ended_well = 0;
+        else if (now == 0 || ++of.ended_well % group::forgets != 0) return;
+        const unsigned next = ran_out ? detail::min(now + 1, group::most_doubled) : now - 1;
+        of.doubled.store(next, std::memory_order_relaxed);
+        for (task* t = of.unfinished.first(); t != nullptr; t = of.unfinished.after(*t))
+            if (t->place.is_queued()) t->needs = needs_of(*t);
     }
 
     // ---- Without it -------------------------------------------------------------------------------------------------
@@ -302,8 +316,13 @@ class executor {
         for (std::thread& t : threads_) t.join();
     }
 
+    static std::size_t beside_inputs(const task& t) noexcept {
+        const unsigned doubled = detail::max(t.attempts, t.of.doubled.load(std::memory_order_relaxed));
+        const std::size_t says = t.beside_inputs(), most = SIZE_MAX / 4;
+        return says << doubled >> doubled == says ? detail::min(says << doubled, most) : most;
+    }
     static std::size_t needs_of(const task& t) noexcept {
-        return detail::sum_or_max(t.input_bytes(), t.beside_inputs());
+        return detail::sum_or_max(t.input_bytes(), beside_inputs(t));
     }
     std::size_t share() const noexcept {
         const std::size_t limit = memory_.limit();
@@ -324,7 +343,7 @@ class executor {
     // Reserves what the task needs beside its pins; and, for a moment, the part of the limit that is kept free. The
     // task that runs alone needs neither.
     bool promise(task& t, account_reservation& sure) noexcept {
-        const std::size_t needs = detail::sum_or_max(t.away_bytes(), t.beside_inputs()),
+        const std::size_t needs = detail::sum_or_max(t.away_bytes(), beside_inputs(t)),
                           kept_free = memory_.limit() - share();
         if (needs == 0) return true;
         {
@@ -420,7 +439,7 @@ class executor {
     void run(task& t, account_reservation sure) {
         std::exception_ptr error;
         const ending how = attempt(t, std::move(sure), error);
-        if (how == ending::ran_out) ++t.attempts, t.needs = needs_of(t), t.is_alone = t.attempts > 1;
+        if (how == ending::ran_out) t.is_alone = ++t.attempts > 1;
         group& of = t.of;
         bool ends = how == ending::done || how == ending::failed, fails = false;
         std::unique_ptr<task> ended;
@@ -429,6 +448,7 @@ class executor {
             how == ending::ran_out ? ready_.ran_out(t) : ready_.ended(t);
             if (how == ending::done) ++stats_.done;
             if (how == ending::ran_out) ++stats_.ran_out;
+            if (how <= ending::ran_out) learn(of, how == ending::ran_out), t.needs = needs_of(t);
             if (how == ending::failed && !of.is_cancelled) of.error = error, fails = true, ++stats_.failed;
             ends = ends || of.is_cancelled;
             if (ends) ended.reset(&t), t.of.unfinished.remove(t);

@@ -68,14 +68,12 @@ class queued_task : public admitted_task {
     std::size_t beside_inputs() const noexcept {
         const std::size_t out =
             said.learns != nullptr ? said.learns->estimate(input_bytes(), said.output) : said.output;
-        const std::size_t says = sum_or_max(out, said.overhead);
-        const unsigned doubled = min(attempts, 16U);
-        return says << doubled >> doubled == says ? says << doubled : SIZE_MAX / 2;
+        return sum_or_max(out, said.overhead);
     }
 
     group_of_tasks& of;
     const task_needs said;
-    unsigned attempts = 0; // that ran out of memory: each doubles the estimate
+    unsigned attempts = 0; // that ran out of memory
     bool is_parked = false, is_woken = false;
     std::shared_ptr<woken_task> woken; // where it has a waker
     list_hook<queued_task> place_in_group;
