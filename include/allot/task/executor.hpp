@@ -31,7 +31,9 @@
 #include <allot/oom/retry.hpp>
 #include <allot/oom/retry_scope.hpp>
 #include <allot/oom/task.hpp>
+#include <allot/sync/called_list.hpp>
 #include <allot/sync/lock_guard.hpp>
+#include <allot/sync/spin_lock.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/parking.hpp>
 #include <allot/task/admission.hpp>
@@ -76,6 +78,31 @@ struct woken_task {
     queued_task* of; // null: it has ended
 };
 
+// What is to be told that a group was cancelled, or has failed.
+class group_watch {
+  public:
+    virtual void cancelled() noexcept = 0;
+
+  protected:
+    ~group_watch() = default;
+
+  private:
+    friend class group_watches;
+    called_hook<group_watch> place_;
+};
+class group_watches {
+  public:
+    void add(group_watch& w) noexcept { all_.add(lock_, w); }
+    void remove(group_watch& w) noexcept { static_cast<void>(all_.remove(lock_, w)); }
+    void cancelled() noexcept {
+        all_.for_each(lock_, [](group_watch& w) { w.cancelled(); });
+    }
+
+  private:
+    called_list<group_watch, &group_watch::place_> all_;
+    spin_lock lock_;
+};
+
 // A group, as the executor sees it.
 struct group_of_tasks {
     group_of_tasks(oom::arbiter& tasks, account& parent, allot::name called, std::int64_t order)
@@ -92,6 +119,7 @@ struct group_of_tasks {
     std::atomic<unsigned> doubled{0};
     unsigned ended_well = 0;
     bool is_cancelled = false;
+    group_watches watches;
     std::exception_ptr error; // the first one
 };
 
@@ -214,6 +242,7 @@ class executor {
             news();
         }
         of.task.remove();
+        of.watches.cancelled();
         while (ended != nullptr) delete std::exchange(ended, ended->next_ended);
     }
     void wait(group& of) {
@@ -468,7 +497,7 @@ class executor {
     account& memory_;
     const executor_options options_;
     account margin_{memory_, allot::name{"kept free"}}; // for a moment, when a task starts
-    mutable sys::mutex lock_{lock_rank::leaf};
+    mutable sys::mutex lock_{lock_rank::executor};
     admission ready_;
     intrusive_list<sleeper, &sleeper::place> sleepers_;
     executor_stats stats_;

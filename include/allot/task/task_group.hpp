@@ -69,6 +69,12 @@ class task_group {
     /// Ends its tasks: those that wait, at once; those that run, when they next ask for memory in vain.
     void cancel() noexcept { in_.cancel(group_); }
 
+    /// The task that its threads work for, at the arbiter.
+    const oom::task& task() const noexcept { return group_.task; }
+    // For caches.
+    void add(detail::group_watch& w) noexcept { group_.watches.add(w); }
+    void remove(detail::group_watch& w) noexcept { group_.watches.remove(w); }
+
   private:
     struct nothing {
         int pin() const noexcept { return 0; }
