@@ -78,7 +78,7 @@ struct woken_task {
     queued_task* of; // null: it has ended
 };
 
-// What is to be told that a group was cancelled, or has failed.
+// What is called when a group was cancelled, or has failed.
 class group_watch {
   public:
     virtual void cancelled() noexcept = 0;
