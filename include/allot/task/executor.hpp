@@ -71,9 +71,9 @@ class executor;
 
 namespace detail {
 
-// Where wakers find a task that may have ended; the executor's lock guards it.
-struct woken_task {
-    woken_task(executor& runs, queued_task& t) noexcept : in(runs), of(&t) {}
+// Where others find a task that may have ended; the executor's lock guards it.
+struct known_task {
+    known_task(executor& runs, queued_task& t) noexcept : in(runs), of(&t) {}
     executor& in;
     queued_task* of; // null: it has ended
 };
@@ -133,8 +133,24 @@ class task_waker {
 
   private:
     friend task_step;
-    explicit task_waker(std::shared_ptr<detail::woken_task> of) noexcept : of_(std::move(of)) {}
-    std::shared_ptr<detail::woken_task> of_;
+    explicit task_waker(std::shared_ptr<detail::known_task> of) noexcept : of_(std::move(of)) {}
+    std::shared_ptr<detail::known_task> of_;
+};
+
+/// A task that was added, for those that give it another place, or take it back. Any thread, also after its end.
+/// Requires: the executor outlives it. Copies are the same.
+class task_ref {
+  public:
+    task_ref() noexcept = default;
+    /// It stands where tasks of groups with this number do, from now on. False: it has ended.
+    bool set_number(std::int64_t number) const noexcept;
+    /// Ends it, if it does not run now. False: it runs, or has ended.
+    bool withdraw() const noexcept;
+
+  private:
+    friend executor;
+    explicit task_ref(std::shared_ptr<detail::known_task> of) noexcept : of_(std::move(of)) {}
+    std::shared_ptr<detail::known_task> of_; // null: none
 };
 
 /// What a kernel may ask while it runs.
@@ -154,8 +170,8 @@ class task_step {
     unsigned attempts() const noexcept { return of_.attempts; }
     /// Throws: std::bad_alloc.
     task_waker waker() const {
-        if (of_.woken == nullptr) of_.woken = std::make_shared<detail::woken_task>(in_, of_);
-        return task_waker{of_.woken};
+        if (of_.known == nullptr) of_.known = std::make_shared<detail::known_task>(in_, of_);
+        return task_waker{of_.known};
     }
 
   private:
@@ -210,10 +226,12 @@ class executor {
     // ---- for groups -------------------------------------------------------------------------------------------------
 
     // Throws: std::bad_alloc.
+    task_ref refer_to(task& t) { return task_ref{t.known = std::make_shared<detail::known_task>(*this, t)}; }
     void add(std::unique_ptr<task> made) {
         task& t = *made;
         group& of = t.of;
         t.needs = needs_of(t);
+        t.number = of.number;
         {
             const guard hold(lock_);
             if (of.is_cancelled) return; // its inputs end behind the lock
@@ -233,9 +251,7 @@ class executor {
             for (task* t = of.unfinished.first(); t != nullptr;) {
                 task& now = *t;
                 t = of.unfinished.after(now);
-                if (now.place.is_queued()) ready_.withdraw(now);
-                else if (std::exchange(now.is_parked, false)) --stats_.parked;
-                else continue; // it runs
+                if (!stops_waiting(now)) continue; // it runs
                 leave(now);
                 now.next_ended = std::exchange(ended, &now);
             }
@@ -248,11 +264,31 @@ class executor {
     void wait(group& of) {
         wait_until([&] { return of.count == 0; });
     }
-    void wake(detail::woken_task& of) noexcept {
+    void wake(detail::known_task& of) noexcept {
         const guard hold(lock_);
         if (of.of == nullptr) return;
         of.of->is_woken = true;
         if (std::exchange(of.of->is_parked, false)) --stats_.parked, queue(*of.of);
+    }
+
+    bool set_number(detail::known_task& of, std::int64_t number) noexcept {
+        const guard hold(lock_);
+        if (of.of == nullptr) return false;
+        task& t = *of.of;
+        t.number = number;
+        if (t.place.is_queued()) ready_.update(t, {number, t.place.at.order}), news();
+        return true;
+    }
+    bool withdraw(detail::known_task& of) noexcept {
+        std::unique_ptr<task> ended;
+        {
+            const guard hold(lock_);
+            if (of.of == nullptr || !stops_waiting(*of.of)) return false;
+            ended.reset(of.of);
+            leave(*ended);
+            news();
+        }
+        return true;
     }
 
   private:
@@ -276,15 +312,25 @@ class executor {
         ++news_;
         for (sleeper* s = sleepers_.first(); s != nullptr; s = sleepers_.after(*s)) s->spot.signal(1);
     }
-    void leave(task& t) noexcept {
+    // False: it runs.
+    bool stops_waiting(task& t) noexcept {
+        if (t.place.is_queued()) return ready_.withdraw(t), true;
+        const bool was_parked = std::exchange(t.is_parked, false);
+        stats_.parked -= was_parked;
+        return was_parked;
+    }
+    void forget(task& t) noexcept {
         t.of.unfinished.remove(t);
+        if (t.known != nullptr) t.known->of = nullptr;
+    }
+    void leave(task& t) noexcept {
+        forget(t);
         --t.of.count, --unfinished_;
-        if (t.woken != nullptr) t.woken->of = nullptr;
     }
     // At the back of those with its number. There is room in the queue for all unfinished tasks.
     void queue(task& t) noexcept {
         t.is_woken = false;
-        t.place.at = {t.of.number, ++order_};
+        t.place.at = {t.number, ++order_};
         ready_.add(t);
         news();
     }
@@ -480,7 +526,7 @@ class executor {
             if (how <= ending::ran_out) learn(of, how == ending::ran_out), t.needs = needs_of(t);
             if (how == ending::failed && !of.is_cancelled) of.error = error, fails = true, ++stats_.failed;
             ends = ends || of.is_cancelled;
-            if (ends) ended.reset(&t), t.of.unfinished.remove(t);
+            if (ends) ended.reset(&t), forget(t);
             else if (how == ending::ran_out || t.is_woken) queue(t);
             else t.is_parked = true, ++stats_.parked;
             news();
@@ -509,5 +555,9 @@ class executor {
 };
 
 inline void task_waker::operator()() const noexcept { of_->in.wake(*of_); }
+inline bool task_ref::set_number(std::int64_t number) const noexcept {
+    return of_ != nullptr && of_->in.set_number(*of_, number);
+}
+inline bool task_ref::withdraw() const noexcept { return of_ != nullptr && of_->in.withdraw(*of_); }
 
 } // namespace allot::inline ALLOT_ABI

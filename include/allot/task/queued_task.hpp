@@ -45,7 +45,7 @@ namespace detail {
 struct group_of_tasks;
 class queued_task;
 
-struct woken_task; // executor.hpp
+struct known_task; // executor.hpp
 
 class queued_task : public admitted_task {
   public:
@@ -73,9 +73,10 @@ class queued_task : public admitted_task {
 
     group_of_tasks& of;
     const task_needs said;
-    unsigned attempts = 0; // that ran out of memory
+    std::int64_t number = 0; // its place; the group's, unless it got another
+    unsigned attempts = 0;   // that ran out of memory
     bool is_parked = false, is_woken = false;
-    std::shared_ptr<woken_task> woken; // where it has a waker
+    std::shared_ptr<known_task> known; // where others may ask for it
     list_hook<queued_task> place_in_group;
     queued_task* next_ended = nullptr;
 };

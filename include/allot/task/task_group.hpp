@@ -60,6 +60,15 @@ class task_group {
     void add(const task_needs& says, Kernel kernel) {
         add(says, std::vector<nothing>{}, std::move(kernel));
     }
+    /// As add(), and returns a reference to the task, which can get another place, or be taken back.
+    template <spillable Input, class Kernel, class Sink>
+    task_ref add_known(const task_needs& says, std::vector<Input> inputs, Kernel kernel, Sink sink) {
+        auto made = std::make_unique<detail::kernel_task<Kernel, Input, Sink>>(group_, says, std::move(inputs),
+                                                                               std::move(kernel), std::move(sink));
+        task_ref of = in_.refer_to(*made);
+        in_.add(std::move(made));
+        return of;
+    }
     /// Waits until all its tasks have ended; runs tasks, of any group, if the executor has no threads. Requires: not
     /// inside a task. Throws: task_error, once, if one has failed: the others that waited have ended without a call.
     void wait() {

@@ -260,3 +260,28 @@ TEST_CASE("a task that would block is called again when it is woken", "[task][ex
         CHECK((run.stats().parked == 0 && run.stats().waiting == 0));
     }
 }
+
+TEST_CASE("a task gets another place, or is taken back, while it waits", "[task][executor]") {
+    fixture f;
+    executor run{f.tasks, f.engine};
+    task_group query{run, name{"query"}};
+    std::string order;
+    std::vector<allot::task_ref> refs;
+    const auto ignore = [](auto&&...) {};
+    for (const char c : {'a', 'b', 'c', 'd'})
+        refs.push_back(query.add_known({}, std::vector<support::part>{}, [&, c](task_step&) { order += c; }, ignore));
+    CHECK((refs[2].set_number(1) && refs[3].set_number(-1) && refs[1].withdraw() && !refs[1].withdraw()));
+    CHECK((!refs[1].set_number(1) && !allot::task_ref{}.withdraw() && !allot::task_ref{}.set_number(1)));
+    query.add({}, [&] { order += 'e'; });
+    query.wait();
+    CHECK(order == "caed");
+    CHECK((!refs[0].withdraw() && !refs[0].set_number(7)));
+    std::optional<allot::task_waker> late;
+    query.add({}, [&](task_step& step) { late = step.waker(); });
+    query.wait();
+    (*late)(); // it has ended
+    refs.push_back(query.add_known(
+        {}, std::vector<support::part>{}, [](task_step&) { return task_outcome::would_block; }, ignore));
+    CHECK((run.run_one() && run.stats().parked == 1 && refs.back().withdraw() && run.stats().parked == 0));
+    query.wait();
+}

@@ -1,0 +1,93 @@
+// The states of an operand, and the steps between them: data, from which the graph steps and docs/tasks.md's picture is
+// drawn.
+//
+//     waiting -> queued -> loading -> computing -> storing -> done
+//
+// An event that a state does not name is wrong there, and changes nothing. Cost: 160 bytes, constant. Threads: any.
+// Source: Mars' operand actors, 2018.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/step_table.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace operand {
+
+enum class state : std::uint8_t {
+    waiting, // for operands that it depends on
+    queued,  // for memory and a thread
+    loading, // its inputs are brought in
+    computing,
+    storing, // its result goes where others find it
+    done,
+    elsewhere, // another place makes it
+    withdrawn, // nobody needs it, or an operand that it depends on
+};
+inline constexpr std::size_t states = 8;
+
+enum class event : std::uint8_t {
+    ready,    // all that it depends on are done
+    begun,    // a thread has begun an attempt
+    loaded,   // its inputs are in memory
+    computed, // it has its result
+    stored,   // the result is there
+    ran_out,  // of memory: it begins again
+    blocked,  // it waits for something else, and holds nothing
+    left,     // an outside scheduler has it made elsewhere
+    withdrew,
+};
+inline constexpr std::size_t events = 9;
+
+struct step {
+    state from;
+    event by;
+    state to;
+};
+
+inline constexpr auto steps = [] {
+    using enum state;
+    using enum event;
+    return std::to_array<step>({
+        {waiting, ready, queued},
+        {waiting, left, elsewhere},
+        {waiting, withdrew, withdrawn},
+        {queued, begun, loading},
+        {queued, left, elsewhere},
+        {queued, withdrew, withdrawn},
+        {loading, loaded, computing},
+        {loading, ran_out, queued},
+        {computing, computed, storing},
+        {computing, ran_out, queued},
+        {computing, blocked, queued},
+        {storing, stored, done},
+        {elsewhere, stored, done},
+        {elsewhere, withdrew, withdrawn},
+    });
+}();
+
+namespace detail {
+
+inline constexpr allot::detail::step_table<state, event, states, events> table{steps};
+static_assert(!table.is_ambiguous(), "allot: two steps of one state and event");
+
+} // namespace detail
+
+constexpr bool is_legal(state from, event by) noexcept { return detail::table.is_legal(from, by); }
+constexpr state after(state from, event by) noexcept { return detail::table.after(from, by); }
+constexpr const char* text_of(state s) noexcept {
+    constexpr const char* texts[] = {"waiting", "queued", "loading",   "computing",
+                                     "storing", "done",   "elsewhere", "withdrawn"};
+    return texts[static_cast<std::size_t>(s)];
+}
+constexpr const char* text_of(event e) noexcept {
+    constexpr const char* texts[] = {"ready",   "begun",   "loaded", "computed", "stored",
+                                     "ran_out", "blocked", "left",   "withdrew"};
+    return texts[static_cast<std::size_t>(e)];
+}
+
+} // namespace operand
+} // namespace allot::inline ALLOT_ABI
