@@ -8,11 +8,9 @@ BUGS = {
         "held > rank) {",
         within="waits", law=5),
     "reclaimer_ends_while_it_is_called": bug(
-        "threads/idle_memory.cpp",
+        "unit/account/reclaimers.cpp",
         "const bool done = all_.take_off_locked(r);",
         "static_cast<void>(all_.take_off_locked(r)); const bool done = true;",
-        "it.calls_.fetch_add(1, std::memory_order_relaxed);",
-        wait(2, 200) + "it.calls_.fetch_add(1, std::memory_order_relaxed);",
         law=5),
     "deferred_refund_looks_for_no_waiter": bug(
         "model/relacy_accounts.cpp",

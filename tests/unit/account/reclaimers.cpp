@@ -148,6 +148,34 @@ TEST_CASE("a call may unregister reclaimers, its own too, and add others", "[rec
     leaf.refund(40);
 }
 
+TEST_CASE("the end of a reclaimer waits for a call of it by another thread", "[reclaim][threads]") {
+    struct slow final : allot::reclaimer {
+        slow() : reclaimer("slow", 1) {}
+        bool reclaim(const allot::shortage&) noexcept override {
+            begun = true;
+            while (!goes_on) std::this_thread::yield();
+            ended = true;
+            return false;
+        }
+        std::atomic<bool> begun{false}, goes_on{false}, ended{false};
+    };
+    account engine{name{"engine"}, limit{100}};
+    slow one;
+    engine.add(one);
+    const std::jthread asks([&] {
+        static_cast<void>(engine.try_charge(60));
+        CHECK_FALSE(engine.try_charge(60).charged());
+        engine.refund(60);
+    });
+    while (!one.begun) std::this_thread::yield();
+    const std::jthread lets_go([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        one.goes_on = true;
+    });
+    engine.remove(one);
+    CHECK(one.ended);
+}
+
 TEST_CASE("a request inside a call is served from what is free, or refused", "[reclaim]") {
     std::string said;
     account query{name{"query"}, limit{100}};
