@@ -20,6 +20,7 @@
 namespace allot::inline ALLOT_ABI {
 
 enum class lock_rank : std::uint8_t {
+    operands,      // of a graph
     executor,      // its tasks, or those of a cache between them
     waits,         // an object's caches are shut or opened
     thread_caches, // emptying the caches of all threads
@@ -68,7 +69,8 @@ class held_locks {
         std::abort();
     }
     static const char* name_of(int rank) noexcept {
-        static constexpr const char* names[] = {"an executor",
+        static constexpr const char* names[] = {"a graph of operands",
+                                                "an executor",
                                                 "waits",
                                                 "the thread caches",
                                                 "the threads",

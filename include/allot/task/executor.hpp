@@ -142,7 +142,7 @@ class task_waker {
 class task_ref {
   public:
     task_ref() noexcept = default;
-    /// It stands where tasks of groups with this number do, from now on. False: it has ended.
+    /// Its place is that of tasks of a group with this number, from now on. False: it has ended.
     bool set_number(std::int64_t number) const noexcept;
     /// Ends it, if it does not run now. False: it runs, or has ended.
     bool withdraw() const noexcept;
@@ -486,6 +486,7 @@ class executor {
                 throw;
             }
             scope.done();
+            t.unpin(); // a sink may end inputs
             t.deliver();
             return ending::done;
         } catch (const std::exception& e) {
@@ -523,7 +524,8 @@ class executor {
             how == ending::ran_out ? ready_.ran_out(t) : ready_.ended(t);
             if (how == ending::done) ++stats_.done;
             if (how == ending::ran_out) ++stats_.ran_out;
-            if (how <= ending::ran_out) learn(of, how == ending::ran_out), t.needs = needs_of(t);
+            if (how <= ending::ran_out) learn(of, how == ending::ran_out);
+            if (how == ending::ran_out) t.needs = needs_of(t);
             if (how == ending::failed && !of.is_cancelled) of.error = error, fails = true, ++stats_.failed;
             ends = ends || of.is_cancelled;
             if (ends) ended.reset(&t), forget(t);

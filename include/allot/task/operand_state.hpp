@@ -36,11 +36,10 @@ enum class event : std::uint8_t {
     computed, // it has its result
     stored,   // the result is there
     ran_out,  // of memory: it begins again
-    blocked,  // it waits for something else, and holds nothing
     left,     // an outside scheduler has it made elsewhere
     withdrew,
 };
-inline constexpr std::size_t events = 9;
+inline constexpr std::size_t events = 8;
 
 struct step {
     state from;
@@ -62,7 +61,6 @@ inline constexpr auto steps = [] {
         {loading, ran_out, queued},
         {computing, computed, storing},
         {computing, ran_out, queued},
-        {computing, blocked, queued},
         {storing, stored, done},
         {elsewhere, stored, done},
         {elsewhere, withdrew, withdrawn},
@@ -84,8 +82,7 @@ constexpr const char* text_of(state s) noexcept {
     return texts[static_cast<std::size_t>(s)];
 }
 constexpr const char* text_of(event e) noexcept {
-    constexpr const char* texts[] = {"ready",   "begun",   "loaded", "computed", "stored",
-                                     "ran_out", "blocked", "left",   "withdrew"};
+    constexpr const char* texts[] = {"ready", "begun", "loaded", "computed", "stored", "ran_out", "left", "withdrew"};
     return texts[static_cast<std::size_t>(e)];
 }
 

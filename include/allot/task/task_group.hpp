@@ -75,6 +75,8 @@ class task_group {
         in_.wait(group_);
         if (const std::exception_ptr error = std::exchange(group_.error, nullptr)) std::rethrow_exception(error);
     }
+    /// The same; the error stays for wait().
+    void join() { in_.wait(group_); }
     /// Ends its tasks: those that wait, at once; those that run, when they next ask for memory in vain.
     void cancel() noexcept { in_.cancel(group_); }
 

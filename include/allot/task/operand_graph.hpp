@@ -1,0 +1,360 @@
+// Operands: tasks that depend on each other's results. They are added with their graph before they are ready.
+//
+//     allot::task_group query{run, name{"query 7"}};
+//     allot::operand_graph<batch> graph{query};
+//     const auto scan = graph.add({.name = "scan", .output = 1_MiB}, {}, read);
+//     const auto sort = graph.add({.name = "sort", .output = 1_MiB}, {scan}, [&](auto inputs, task_step& step) {
+//         return sort_of(*inputs[0], step.memory());
+//     });
+//     graph.start();                                        // when all are added: no result ends before
+//     query.wait();
+//     std::optional<batch> sorted = graph.take(sort);
+//
+//   operand_state.hpp has the states. One becomes ready when the last that it depends on is done; then an outside
+//   scheduler is asked, if there is one, and the executor starts it when its memory is there. Its inputs are pinned
+//   where they are, once for all that use them at a time; a result ends when all that depend on it have theirs.
+// An exception of any step ends the group: task_group::wait() throws it, with the operand's name.
+// Invariant: an operand that has begun depends on none that is not done. Cost: 400 bytes an operand, and its kernel.
+// Threads: any. Source: Mars' operand actors, 2018, whose queue kept outdated copies of an operand.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/spill/spillable.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sys/mutex.hpp>
+#include <allot/task/executor.hpp>
+#include <allot/task/operand_state.hpp>
+#include <allot/task/task_group.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace allot::inline ALLOT_ABI {
+
+/// What an outside scheduler says of an operand that is ready.
+enum class operand_place : std::uint8_t {
+    here,
+    not_now,   // it is asked again by ask_again()
+    elsewhere, // its result comes by made_elsewhere()
+};
+
+/// Of results of one type: a handle, as stored<buffer>. Requires: the group outlives it.
+template <spillable T> class operand_graph {
+    using guard = detail::lock_guard<sys::mutex>;
+    using state = operand::state;
+    using event = operand::event;
+    using pin_of_result = decltype(std::declval<const T&>().pin());
+
+  public:
+    using id = std::size_t;
+    using pinned = pin_of_result;
+
+    /// `where`: asked once for each operand that becomes ready, without a lock; null: all are made here.
+    explicit operand_graph(task_group& in, std::function<operand_place(id)> where = nullptr)
+        : group_(in), where_(std::move(where)) {
+        group_.add(cut_);
+    }
+    operand_graph(const operand_graph&) = delete;
+    operand_graph& operator=(const operand_graph&) = delete;
+    /// Cancels the group, and waits for what runs.
+    ~operand_graph() {
+        group_.cancel();
+        group_.join();
+        group_.remove(cut_);
+    }
+
+    /// `compute(std::span<pinned>, task_step&)` returns the result, of the inputs in this order; it may be called
+    /// several times, as a kernel of a task. `says`: what it needs beside its inputs.
+    /// Throws: std::bad_alloc; std::invalid_argument for an operand that is not there, or whose result has ended, as it
+    /// may once the graph has started.
+    template <class Compute> id add(const task_needs& says, std::vector<id> inputs, Compute compute) {
+        std::unique_ptr<node> made = std::make_unique<node_of<Compute>>(*this, says, std::move(compute));
+        id at = 0;
+        bool is_ready = false;
+        {
+            const guard hold(lock_);
+            at = made->at = nodes_.size();
+            made->inputs.reserve(inputs.size());
+            for (const id i : inputs) {
+                if (i >= at || (nodes_[i]->now == state::done && !nodes_[i]->result) ||
+                    nodes_[i]->now == state::withdrawn)
+                    throw std::invalid_argument("allot: an operand depends on one that is not there");
+                made->inputs.push_back(nodes_[i].get());
+            }
+            nodes_.reserve(at + 1);
+            for (node* const i : made->inputs) {
+                i->users.push_back(made.get());
+                ++i->uses;
+                made->missing += i->now != state::done;
+            }
+            is_ready = has_started_ && made->missing == 0;
+            nodes_.push_back(std::move(made));
+        }
+        if (is_ready) ready(node_at(at));
+        return at;
+    }
+    /// Begins those that are ready. What is added later begins at once, if it is ready. Idempotent.
+    void start() {
+        std::vector<node*> all;
+        {
+            const guard hold(lock_);
+            if (std::exchange(has_started_, true)) return;
+            for (const auto& n : nodes_)
+                if (n->missing == 0) all.push_back(n.get());
+        }
+        for (node* const n : all) ready(*n);
+    }
+    /// Its place is that of tasks of a group with this number. False: it is done, or runs.
+    bool set_number(id of, std::int64_t number) {
+        task_ref task;
+        {
+            const guard hold(lock_);
+            node& n = *nodes_[of];
+            n.number = number;
+            if (!n.task_is_queued) return n.now == state::waiting;
+            task = n.task;
+        }
+        return task.set_number(number);
+    }
+    /// Nobody needs it, nor those that depend on it: they end, unless they run or are done. False: that one does.
+    bool withdraw(id of) {
+        std::vector<node*> all;
+        std::vector<T> ended;
+        {
+            const guard hold(lock_);
+            if (!withdraw(*nodes_[of], all, ended)) return false;
+        }
+        for (node* const n : all) finish(*n);
+        return true;
+    }
+    /// The result of one that is made elsewhere. False: it is not.
+    bool made_elsewhere(id of, T result) {
+        node& n = node_at(of);
+        {
+            const guard hold(lock_);
+            if (n.now != state::elsewhere) return false;
+        }
+        store(n, std::move(result));
+        return true;
+    }
+    /// Asks the outside scheduler once more for those that are ready, and not now.
+    void ask_again() {
+        std::vector<node*> all;
+        {
+            const guard hold(lock_);
+            for (const auto& n : nodes_)
+                if (std::exchange(n->is_put_off, false)) all.push_back(n.get());
+        }
+        for (node* const n : all) ready(*n);
+    }
+    /// Calls then(done or withdrawn) once: at once, where that has come already; else on the thread that ends it. Where
+    /// the group ends before: with the state that it has then.
+    void on_finish(id of, std::function<void(state)> then) {
+        state now{};
+        {
+            const guard hold(lock_);
+            node& n = *nodes_[of];
+            now = n.now;
+            if (!n.is_finished) return n.finish.push_back(std::move(then));
+        }
+        then(now);
+    }
+    /// The result of one that is done, and that no operand needs any more. None: it is not, or was taken.
+    std::optional<T> take(id of) {
+        const guard hold(lock_);
+        node& n = *nodes_[of];
+        return n.uses == 0 ? std::exchange(n.result, std::nullopt) : std::nullopt;
+    }
+    state state_of(id of) const {
+        const guard hold(lock_);
+        return nodes_[of]->now;
+    }
+
+  private:
+    struct input;
+    struct node {
+        node(operand_graph& graph, const task_needs& needs) noexcept : in(graph), says(needs) {}
+        node(const node&) = delete;
+        node& operator=(const node&) = delete;
+        virtual ~node() = default;
+        virtual task_ref queue(std::vector<input> from) = 0; // its task
+
+        operand_graph& in;
+        const task_needs says;
+        id at = 0;
+        std::vector<node*> inputs, users;
+        std::size_t missing = 0; // inputs that are not done
+        std::size_t uses = 0;    // by users that are not done, nor withdrawn
+        std::optional<std::int64_t> number;
+        bool is_put_off = false, task_is_queued = false, is_finished = false;
+        state now = state::waiting;
+        task_ref task;
+        std::optional<T> result;
+        std::vector<std::function<void(state)>> finish;
+    };
+    // An input of a task: the result of an operand that is done, where it is.
+    struct input {
+        pinned pin() const {
+            of->in.begins(*user);
+            return std::as_const(*of->result).pin();
+        }
+        auto try_pin() const
+            requires requires(const T& t) { t.try_pin(); }
+        {
+            return std::as_const(*of->result).try_pin();
+        }
+        bool is_away() const noexcept
+            requires requires(const T& t) { t.is_away(); }
+        {
+            return of->result->is_away();
+        }
+        std::size_t bytes() const noexcept { return of->result->bytes(); }
+        node* of;
+        node* user;
+    };
+    template <class Compute> struct node_of final : node {
+        node_of(operand_graph& graph, const task_needs& needs, Compute c) : node(graph, needs), compute(std::move(c)) {}
+        task_ref queue(std::vector<input> from) override {
+            const auto kernel = [this](std::span<pinned> all, task_step& step) {
+                return this->in.attempt(*this, [&] { return compute(all, step); });
+            };
+            return this->in.group_.add_known(this->says, std::move(from), kernel,
+                                             [this](T made) { this->in.store(*this, std::move(made)); });
+        }
+        Compute compute;
+    };
+    struct cut final : detail::group_watch {
+        explicit cut(operand_graph& of) noexcept : all(of) {}
+        void cancelled() noexcept override { all.group_has_ended(); }
+        operand_graph& all;
+    };
+
+    node& node_at(id of) const noexcept {
+        const guard hold(lock_);
+        return *nodes_[of];
+    }
+    // Requires the lock.
+    static void step(node& n, event by) noexcept {
+        ALLOT_ASSERT(operand::is_legal(n.now, by), "an operand's state takes the event");
+        n.now = operand::after(n.now, by);
+    }
+    // An attempt begins, by its first pin or its kernel; what an attempt left that ran out of memory is over.
+    void begins(node& n) noexcept {
+        const guard hold(lock_);
+        begins_locked(n);
+    }
+    static void begins_locked(node& n) noexcept {
+        if (n.now == state::loading) return;
+        if (n.now == state::computing) step(n, event::ran_out);
+        step(n, event::begun);
+    }
+    template <class Compute> T attempt(node& n, Compute compute) {
+        {
+            const guard hold(lock_);
+            begins_locked(n); // if all were pinned before
+            step(n, event::loaded);
+        }
+        try {
+            T made = compute();
+            const guard hold(lock_);
+            step(n, event::computed);
+            return made;
+        } catch (const std::bad_alloc&) {
+            const guard hold(lock_);
+            step(n, event::ran_out);
+            throw;
+        }
+    }
+    // Its inputs are done.
+    void ready(node& n) {
+        const operand_place where = where_ != nullptr ? where_(n.at) : operand_place::here;
+        std::vector<input> from;
+        {
+            const guard hold(lock_);
+            if (n.now != state::waiting) return; // withdrawn meanwhile
+            if (where == operand_place::not_now) n.is_put_off = true;
+            else step(n, where == operand_place::here ? event::ready : event::left);
+            if (where != operand_place::here) return;
+            for (node* const i : n.inputs) from.push_back({i, &n});
+        }
+        const task_ref task = n.queue(std::move(from));
+        std::optional<std::int64_t> number;
+        {
+            const guard hold(lock_);
+            n.task = task;
+            n.task_is_queued = true;
+            number = n.number;
+        }
+        if (number) task.set_number(*number);
+    }
+    void store(node& n, T made) {
+        std::vector<node*> next;
+        std::vector<T> ended; // results that nobody needs any more
+        {
+            const guard hold(lock_);
+            n.result.emplace(std::move(made));
+            step(n, event::stored);
+            for (node* const user : n.users)
+                if (user->now == state::waiting && --user->missing == 0) next.push_back(user);
+            release_inputs(n, ended);
+        }
+        finish(n);
+        for (node* const user : next) ready(*user);
+    }
+    // Requires the lock.
+    static void release_inputs(node& n, std::vector<T>& ended) {
+        for (node* const i : n.inputs)
+            if (--i->uses == 0 && i->result) ended.push_back(*std::exchange(i->result, std::nullopt));
+    }
+    // Requires the lock.
+    bool withdraw(node& n, std::vector<node*>& all, std::vector<T>& ended) {
+        if (n.now == state::withdrawn) return true;
+        if (!operand::is_legal(n.now, event::withdrew)) return false;
+        if (n.now == state::queued && !n.task.withdraw()) return false; // a thread has it
+        step(n, event::withdrew);
+        all.push_back(&n);
+        release_inputs(n, ended);
+        for (node* const user : n.users) static_cast<void>(withdraw(*user, all, ended)); // they wait for it
+        return true;
+    }
+    void group_has_ended() noexcept {
+        std::vector<node*> all;
+        {
+            const guard hold(lock_);
+            for (const auto& n : nodes_) {
+                if (operand::is_legal(n->now, event::withdrew)) step(*n, event::withdrew);
+                if (n->now != state::done) all.push_back(n.get());
+            }
+        }
+        for (node* const n : all) finish(*n);
+    }
+    void finish(node& n) {
+        std::vector<std::function<void(state)>> all;
+        state now{};
+        {
+            const guard hold(lock_);
+            if (std::exchange(n.is_finished, true)) return;
+            now = n.now;
+            all.swap(n.finish);
+        }
+        for (const auto& then : all) then(now);
+    }
+
+    task_group& group_;
+    const std::function<operand_place(id)> where_;
+    mutable sys::mutex lock_{lock_rank::operands};
+    std::vector<std::unique_ptr<node>> nodes_;
+    bool has_started_ = false;
+    cut cut_{*this};
+};
+
+} // namespace allot::inline ALLOT_ABI

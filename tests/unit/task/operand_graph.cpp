@@ -1,0 +1,203 @@
+// Operands that depend on each other: order, results that end, places, withdrawals, errors.
+#include <support/catch.hpp>
+#include <support/hooked_home.hpp>
+#include <support/tasks.hpp>
+
+#include <allot/spill/stored_buffer.hpp>
+#include <allot/task/operand_graph.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace allot::literals;
+using allot::account;
+using allot::executor;
+using allot::limit;
+using allot::name;
+using allot::operand_place;
+using allot::task_group;
+using allot::task_step;
+using allot::operand::state;
+using batch = allot::stored<allot::buffer>;
+using graph_of_batches = allot::operand_graph<batch>;
+
+namespace {
+
+struct fixture {
+    support::rescue ends{"operands that wait for ever"};
+    allot::oom::arbiter tasks;
+    account engine{name{"engine"}, limit{1_MiB}, tasks}, disk{name{"disk"}};
+    allot::heap_memory heap;
+    allot::buffer_memory memory{heap};
+    support::hooked_home home{disk};
+    allot::store data{engine, home, name{"data"}};
+
+    ~fixture() { CHECK((engine.used() == 0 && disk.used() == 0)); }
+    batch number(account& by, std::uint64_t n, std::size_t bytes = 8) {
+        allot::buffer b = memory.allocate(by, bytes);
+        b.set(0, n);
+        return data.put(std::move(b));
+    }
+    // The sum of its inputs, and n.
+    auto sum(std::uint64_t n, std::size_t bytes = 8) {
+        return [this, n, bytes](std::span<batch::pinned> in, task_step& step) {
+            std::uint64_t all = n;
+            for (const auto& b : in) all += b->get<std::uint64_t>(0);
+            return number(step.memory(), all, bytes);
+        };
+    }
+};
+std::uint64_t value_of(const batch& b) { return b.pin()->get<std::uint64_t>(0); }
+
+} // namespace
+
+TEST_CASE("an operand begins when those that it depends on are done; results end with their last user",
+          "[task][operands]") {
+    for (const unsigned threads : {0U, 3U}) {
+        fixture f;
+        executor run{f.tasks, f.engine, {.threads = threads}};
+        task_group query{run, name{"query"}};
+        graph_of_batches graph{query};
+        const auto a = graph.add({.name = "a"}, {}, f.sum(1)), b = graph.add({.name = "b"}, {a}, f.sum(10)),
+                   c = graph.add({.name = "c"}, {a, b, a}, f.sum(100)), d = graph.add({.name = "d"}, {}, f.sum(1000));
+        CHECK(graph.state_of(a) == state::waiting);
+        graph.start();
+        if (threads == 0) CHECK((graph.state_of(a) == state::queued && graph.state_of(c) == state::waiting));
+        std::atomic<int> told{0};
+        graph.on_finish(c, [&](state s) { told += s == state::done; });
+        query.wait();
+        for (const auto at : {a, b, c, d}) CHECK(graph.state_of(at) == state::done);
+        CHECK(told == 1);
+        graph.on_finish(a, [&](state s) { told += s == state::done; }); // late: at once
+        CHECK(told == 2);
+        CHECK((!graph.take(a) && !graph.take(b))); // they were used
+        const std::optional<batch> last = graph.take(c);
+        CHECK((last && value_of(*last) == 113 && !graph.take(c)));
+        CHECK(value_of(*graph.take(d)) == 1000);
+        CHECK_THROWS_AS(graph.add({}, {a}, f.sum(1)), std::invalid_argument); // its result has ended
+        CHECK_THROWS_AS(graph.add({}, {99}, f.sum(1)), std::invalid_argument);
+    }
+}
+
+TEST_CASE("random graphs in too little memory have the results of a plain loop", "[task][operands][model]") {
+    std::mt19937_64 random{11};
+    for (int round = 0; round != 20; ++round) {
+        fixture f;
+        executor run{f.tasks, f.engine, {.threads = static_cast<unsigned>(round % 3)}};
+        task_group query{run, name{"query"}};
+        graph_of_batches graph{query};
+        std::vector<std::uint64_t> expected;
+        for (std::uint64_t n = 0; n != 60; ++n) {
+            std::vector<std::size_t> in;
+            std::uint64_t all = n;
+            if (n != 0)
+                for (std::uint64_t i = random() % 3; i != 0; --i) in.push_back(random() % n);
+            for (const std::size_t i : in) all += expected[i];
+            const std::size_t bytes = 8 + random() % 120'000;
+            CHECK(graph.add({.name = "sum", .output = bytes}, in, f.sum(n, bytes)) == n);
+            expected.push_back(all);
+        }
+        graph.start();
+        query.wait();
+        std::size_t taken = 0;
+        for (std::size_t n = 0; n != 60; ++n)
+            if (const std::optional<batch> b = graph.take(n)) CHECK((value_of(*b) == expected[n] && ++taken != 0));
+        CHECK(taken > 5);
+    }
+}
+
+TEST_CASE("an outside scheduler places what is ready", "[task][operands]") {
+    fixture f;
+    executor run{f.tasks, f.engine};
+    task_group query{run, name{"query"}};
+    std::vector<operand_place> says{operand_place::here, operand_place::elsewhere, operand_place::not_now};
+    std::vector<std::size_t> asked;
+    graph_of_batches graph{query, [&](std::size_t of) {
+                               asked.push_back(of);
+                               return of < says.size() ? says[of] : operand_place::here;
+                           }};
+    const auto a = graph.add({}, {}, f.sum(1)), b = graph.add({}, {}, f.sum(10)), c = graph.add({}, {}, f.sum(100)),
+               d = graph.add({}, {a, b, c}, f.sum(1000));
+    graph.start();
+    query.wait();
+    CHECK((graph.state_of(b) == state::elsewhere && graph.state_of(c) == state::waiting));
+    CHECK((!graph.made_elsewhere(a, f.number(f.engine, 7)) && graph.made_elsewhere(b, f.number(f.engine, 20))));
+    says[2] = operand_place::here;
+    graph.ask_again();
+    query.wait();
+    CHECK(value_of(*graph.take(d)) == 1121);
+    CHECK(asked == std::vector<std::size_t>{0, 1, 2, 2, 3});
+}
+
+TEST_CASE("operands get another place, and are withdrawn with those that depend on them", "[task][operands]") {
+    fixture f;
+    executor run{f.tasks, f.engine};
+    task_group query{run, name{"query"}};
+    graph_of_batches graph{query};
+    std::string order;
+    const auto noted = [&](char c) {
+        return [&, c](std::span<batch::pinned>, task_step& step) {
+            order += c;
+            return f.number(step.memory(), 1);
+        };
+    };
+    const auto a = graph.add({}, {}, noted('a')), b = graph.add({}, {}, noted('b')), c = graph.add({}, {}, noted('c')),
+               d = graph.add({}, {b}, noted('d')), e = graph.add({}, {a, d}, noted('e'));
+    int withdrawn = 0;
+    graph.on_finish(e, [&](state s) { withdrawn += s == state::withdrawn; });
+    graph.start();
+    CHECK((graph.set_number(c, 7) && graph.set_number(d, 3)));
+    CHECK((graph.withdraw(b) && graph.withdraw(b) && withdrawn == 1));
+    CHECK((graph.state_of(d) == state::withdrawn && graph.state_of(e) == state::withdrawn));
+    query.wait();
+    CHECK((order == "ca" && !graph.withdraw(a) && !graph.set_number(a, 1) && !graph.take(b)));
+    CHECK_THROWS_AS(graph.add({}, {d}, noted('x')), std::invalid_argument);
+}
+
+TEST_CASE("an error of an operand ends its group, and those that asked hear of it", "[task][operands]") {
+    fixture f;
+    executor run{f.tasks, f.engine, {.attempts = 2}};
+    task_group query{run, name{"query"}};
+    graph_of_batches graph{query};
+    const auto a =
+        graph.add({.name = "scan"}, {}, [](auto, task_step&) -> batch { throw std::runtime_error("no file"); });
+    const auto b = graph.add({.name = "sort"}, {a}, f.sum(1));
+    std::vector<state> heard;
+    graph.start();
+    for (const auto of : {a, b}) graph.on_finish(of, [&](state s) { heard.push_back(s); });
+    try {
+        query.wait();
+        FAIL("it has failed");
+    } catch (const allot::task_error& e) {
+        CHECK(std::string(e.what()) == "allot: task scan of query: no file");
+    }
+    CHECK((heard == std::vector<state>{state::computing, state::withdrawn}));
+    task_group large{run, name{"large"}};
+    graph_of_batches other{large};
+    const auto c = other.add({.name = "all"}, {}, f.sum(1, 2_MiB));
+    other.start();
+    CHECK_THROWS_AS(large.wait(), allot::task_error);
+    CHECK(other.state_of(c) != state::done);
+}
+
+TEST_CASE("each step of the table is that of an operand, and no other", "[task][operands]") {
+    std::size_t legal = 0;
+    for (std::size_t s = 0; s != allot::operand::states; ++s)
+        for (std::size_t e = 0; e != allot::operand::events; ++e) {
+            const auto from = static_cast<state>(s);
+            const auto by = static_cast<allot::operand::event>(e);
+            legal += allot::operand::is_legal(from, by);
+            if (!allot::operand::is_legal(from, by)) CHECK(allot::operand::after(from, by) == from);
+        }
+    CHECK(legal == allot::operand::steps.size());
+    CHECK((!allot::operand::is_legal(state::done, allot::operand::event::begun) &&
+           text_of(state::storing) == std::string("storing")));
+}
