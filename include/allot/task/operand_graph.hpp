@@ -102,7 +102,7 @@ template <spillable T> class operand_graph {
         if (is_ready) ready(node_at(at));
         return at;
     }
-    /// Begins those that are ready. What is added later begins at once, if it is ready. Idempotent.
+    /// Begins those that are ready. Operands that are added later begin at once, if they are ready. Idempotent.
     void start() {
         std::vector<node*> all;
         {

@@ -32,6 +32,15 @@ struct task_needs {
     learned_ratio* learns = nullptr; // where not null: output is what earlier tasks made of as many bytes of inputs
 };
 
+/// A vector of them, for task_group::add(). Throws: std::bad_alloc.
+template <spillable T, std::same_as<T>... More> std::vector<T> inputs(T first, More... more) {
+    std::vector<T> all;
+    all.reserve(1 + sizeof...(More));
+    all.push_back(std::move(first));
+    (all.push_back(std::move(more)), ...);
+    return all;
+}
+
 /// How a kernel ended, if it says so.
 enum class task_outcome : std::uint8_t {
     done,
@@ -80,6 +89,13 @@ class queued_task : public admitted_task {
     list_hook<queued_task> place_in_group;
     queued_task* next_ended = nullptr;
 };
+
+struct no_input {
+    int pin() const noexcept { return 0; }
+    std::size_t bytes() const noexcept { return 0; }
+};
+template <class Kernel>
+concept kernel_without_inputs = std::is_invocable_v<Kernel&> || std::is_invocable_v<Kernel&, task_step&>;
 
 template <class Kernel, class Pinned, class Input>
 auto call_kernel(Kernel& kernel, std::span<Pinned> pins, std::span<Input> inputs, task_step& step) {

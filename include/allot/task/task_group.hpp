@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -55,10 +54,12 @@ class task_group {
         add(says, std::move(inputs), std::move(kernel), [](auto&&) {});
     }
     /// Without inputs.
-    template <class Kernel>
-        requires(std::is_invocable_v<Kernel&> || std::is_invocable_v<Kernel&, task_step&>)
-    void add(const task_needs& says, Kernel kernel) {
-        add(says, std::vector<nothing>{}, std::move(kernel));
+    template <detail::kernel_without_inputs Kernel, class Sink>
+    void add(const task_needs& says, Kernel kernel, Sink sink) {
+        add(says, std::vector<detail::no_input>{}, std::move(kernel), std::move(sink));
+    }
+    template <detail::kernel_without_inputs Kernel> void add(const task_needs& says, Kernel kernel) {
+        add(says, std::vector<detail::no_input>{}, std::move(kernel));
     }
     /// As add(), and returns a reference to the task, which can get another place, or be taken back.
     template <spillable Input, class Kernel, class Sink>
@@ -87,11 +88,6 @@ class task_group {
     void remove(detail::group_watch& w) noexcept { group_.watches.remove(w); }
 
   private:
-    struct nothing {
-        int pin() const noexcept { return 0; }
-        std::size_t bytes() const noexcept { return 0; }
-    };
-
     executor& in_;
     detail::group_of_tasks group_;
 };
