@@ -78,7 +78,7 @@ struct known_task {
     queued_task* of; // null: it has ended
 };
 
-// What is called when a group was cancelled, or has failed.
+// An object that is called when a group was cancelled, or has failed.
 class group_watch {
   public:
     virtual void cancelled() noexcept = 0;
