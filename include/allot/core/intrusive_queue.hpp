@@ -1,4 +1,4 @@
-// A doubly linked queue of objects, through links inside the objects: added behind the last, taken from anywhere.
+// A doubly linked queue of objects, through links inside the objects: added at both ends, taken from anywhere.
 //
 // Invariant: an object is in at most one queue through the same links. Cost: 16 bytes per object and queue; O(1) per
 // operation. Threads: one at a time.
@@ -15,6 +15,11 @@ template <class Node, list_hook<Node> Node::* Place> class intrusive_queue {
     Node* first() const noexcept { return first_; }
     Node* after(const Node& node) const noexcept { return (node.*Place).next; }
 
+    void add_first(Node& node) noexcept {
+        (node.*Place) = {first_, nullptr};
+        (first_ != nullptr ? (first_->*Place).prev : last_) = &node;
+        first_ = &node;
+    }
     void add_last(Node& node) noexcept {
         (node.*Place) = {nullptr, last_};
         (last_ != nullptr ? (last_->*Place).next : first_) = &node;

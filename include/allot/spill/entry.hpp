@@ -83,6 +83,7 @@ class store_entry {
     kept_bytes kept;
     spill::entry_state state = spill::entry_state::here;
     bool is_queued = false;
+    bool is_marked = false; // its next use is later than that of those that were marked before
     bool is_orphan = false; // its handle has ended inside a call of the thread that moves it
     std::uint32_t pins = 0;
     std::uint32_t failed = 0; // the number of the last call in which it did not leave

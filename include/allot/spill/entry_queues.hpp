@@ -3,9 +3,11 @@
 //   groups   entries of one task in one account; the first to leave first: those of no task, then the last task
 //   clean    entries of a group that are not pinned and are at their home, too; the least recently used first
 //   dirty    those that must be written
+//   marked   the same two of entries whose next use is known to be late; they are behind the others, and the last that
+//            was marked leaves first
 //
 // Invariant: a group has entries; an entry is in a queue while it is in memory, not pinned, not moved, and has bytes.
-// Cost: 88 bytes per group; O(groups) for all that one call picks, and 8 entries each. Threads: requires the store's lock, but for bytes().
+// Cost: 120 bytes per group; O(groups) for all that one call picks, and 8 entries each. Threads: requires the store's lock, but for bytes().
 #pragma once
 
 #include <allot/account/account.hpp>
@@ -29,7 +31,12 @@ struct entry_group {
     oom::task_id task;
     oom::priority place;
     std::size_t entries = 0, bytes = 0;
-    intrusive_queue<store_entry, &store_entry::place> clean{}, dirty{};
+    using queue = intrusive_queue<store_entry, &store_entry::place>;
+    struct queues {
+        queue clean{}, dirty{};
+        queue& of(const store_entry& e) noexcept { return e.state == spill::entry_state::both ? clean : dirty; }
+    };
+    queues unmarked{}, marked{};
     entry_group* next = nullptr;
 };
 
@@ -92,13 +99,14 @@ class entry_queues {
         const bool clean = e.state == spill::entry_state::both;
         if (e.pins != 0 || e.bytes == 0 || e.object == nullptr || (!clean && e.state != spill::entry_state::here))
             return;
-        (clean ? e.group->clean : e.group->dirty).add_last(e);
+        if (e.is_marked) e.group->marked.of(e).add_first(e);
+        else e.group->unmarked.of(e).add_last(e);
         e.is_queued = true;
         add_bytes(*e.group, e.object->charged);
     }
     void pull(store_entry& e) noexcept {
         if (!e.is_queued) return;
-        (e.state == spill::entry_state::both ? e.group->clean : e.group->dirty).remove(e);
+        (e.is_marked ? e.group->marked : e.group->unmarked).of(e).remove(e);
         e.is_queued = false;
         add_bytes(*e.group, 0 - e.object->charged);
     }
@@ -116,9 +124,11 @@ class entry_queues {
                 if (at_ == nullptr) return nullptr;
                 if (at_->bytes == 0 || is_own(*at_, for_) != own_ || !is_asked(*at_, for_)) continue;
                 const auto may_leave = [&](const store_entry& e) { return e.failed != call_; };
-                if (store_entry* const e = choose(at_->clean, missing, may_leave)) return e;
                 const auto may_be_written = [&](const store_entry& e) { return may_leave(e) && e.bytes < too_large_; };
-                if (store_entry* const e = choose(at_->dirty, missing, may_be_written)) return e;
+                for (const entry_group::queues* const q : {&at_->unmarked, &at_->marked}) {
+                    if (store_entry* const e = choose(q->clean, missing, may_leave)) return e;
+                    if (store_entry* const e = choose(q->dirty, missing, may_be_written)) return e;
+                }
             }
         }
 

@@ -8,7 +8,8 @@
 // not pinned, and are charged there. The first to leave is
 //   1  of no task; then of the task that is last in order. The requester's own come behind all others
 //   2  what is at its home already: it need not be written
-//   3  what was used least recently; among the oldest eight the smallest that is large enough alone
+//   3  what was used least recently; among the oldest eight the smallest that is large enough alone. What is marked for
+//      later use is behind that, and the last that was marked is first
 // While it writes, requests of other threads are served: what is on its way counts as coming, and is not asked for
 // twice.
 // Invariant: an entry's bytes are in memory or at its home, or both; entry_state.hpp has the steps. No lock is held
@@ -276,6 +277,13 @@ class store final : public reclaimer {
         }
         unpin(e);
     }
+    void mark_for_later(entry& e) noexcept {
+        const guard hold(lock_);
+        const bool is_queued = e.is_queued;
+        queues_.pull(e);
+        e.is_marked = true;
+        if (is_queued) queues_.push(e);
+    }
     // Lets it leave now. False: it is pinned, moved, away, of no bytes; or its home refuses, or fails: `why`.
     bool leave(entry& e, home_status& why) noexcept {
         {
@@ -382,6 +390,7 @@ class store final : public reclaimer {
     }
     void pin_locked(entry& e, pin_kind how, kept_bytes& old) noexcept {
         queues_.pull(e);
+        e.is_marked = false; // this is its use
         ++e.pins;
         if (how == pin_kind::reads) return;
         while (e.state == state::leaving) wait_for_mover(e); // it is pinned, so it stays

@@ -248,6 +248,11 @@ template <class T> class stored {
         if (why != nullptr) *why = s;
         return left;
     }
+    /// Its next pin is later than those of all objects that were marked before: it leaves before them, and behind what
+    /// is not marked. A pin ends that.
+    void mark_for_later() const noexcept {
+        if (entry_ != nullptr) entry_->in.mark_for_later(*entry_);
+    }
     /// The object as two, cut at a multiple of `unit` bytes, values or rows; none if it has less than two units, or is
     /// pinned, which checked builds report. A unit of 0 is 1. It is written first, if its home does not keep it. The
     /// parts are away, and share what is kept: that ends with the last of them and this.

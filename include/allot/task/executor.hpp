@@ -232,6 +232,7 @@ class executor {
         group& of = t.of;
         t.needs = needs_of(t);
         t.number = of.number;
+        t.mark_inputs();
         {
             const guard hold(lock_);
             if (of.is_cancelled) return; // its inputs end behind the lock
@@ -515,7 +516,7 @@ class executor {
     void run(task& t, account_reservation sure) {
         std::exception_ptr error;
         const ending how = attempt(t, std::move(sure), error);
-        if (how == ending::ran_out) t.is_alone = ++t.attempts > 1;
+        if (how == ending::ran_out) t.is_alone = ++t.attempts > 1, t.mark_inputs();
         group& of = t.of;
         bool ends = how == ending::done || how == ending::failed, fails = false;
         std::unique_ptr<task> ended;

@@ -71,6 +71,8 @@ class queued_task : public admitted_task {
     virtual void pin_all() = 0;
     virtual task_outcome run(task_step& step) = 0;
     virtual void unpin() noexcept = 0;
+    // It has gone to the back: its inputs are used behind those of all others.
+    virtual void mark_inputs() noexcept = 0;
     // The result of run() goes where it belongs.
     virtual void deliver() = 0;
 
@@ -132,6 +134,10 @@ template <class Kernel, spillable Input, class Sink> class kernel_task final : p
                 if (inputs_[i].is_away()) continue;
                 if (auto p = inputs_[i].try_pin()) present_[i].emplace(std::move(p));
             }
+    }
+    void mark_inputs() noexcept override {
+        if constexpr (requires(const Input& i) { i.mark_for_later(); })
+            for (const Input& i : inputs_) i.mark_for_later();
     }
     void pin_all() override {
         if constexpr (takes_pins)

@@ -93,6 +93,23 @@ TEST_CASE("what is at home leaves first, then what was used least recently", "[s
     CHECK(f.home.writes == 4);
 }
 
+TEST_CASE("what is marked for later leaves behind the rest, and the last that was marked first", "[spill]") {
+    fixture f;
+    handle a = f.put(8_KiB), b = f.put(8_KiB), c = f.put(8_KiB), d = f.put(8_KiB);
+    for (const handle* h : {&a, &b, &c}) h->mark_for_later();
+    const auto free = [&] { return f.inputs.spill(1), away({&a, &b, &c, &d}); };
+    CHECK((free() == "hhha" && free() == "hhaa" && free() == "haaa"));
+    CHECK((holds(a, 1) && holds(d, 1))); // used: no longer marked, and clean
+    b.mark_for_later();
+    CHECK((holds(c, 1) && f.inputs.spill(SIZE_MAX) == 24_KiB && away({&a, &b, &c, &d}) == "aaaa"));
+    {
+        const auto pin = c.pin();
+        c.mark_for_later(); // it counts when the pin has ended
+    }
+    CHECK((holds(b, 1) && free() == "aaha" && free() == "aaaa"));
+    handle{}.mark_for_later();
+}
+
 TEST_CASE("of the oldest, the smallest that is large enough alone leaves", "[spill]") {
     fixture f;
     handle a = f.put(4_KiB), b = f.put(16_KiB), c = f.put(8_KiB), d = f.put(8_KiB);

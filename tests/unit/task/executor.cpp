@@ -285,3 +285,16 @@ TEST_CASE("a task gets another place, or is taken back, while it waits", "[task]
     CHECK((run.run_one() && run.stats().parked == 1 && refs.back().withdraw() && run.stats().parked == 0));
     query.wait();
 }
+
+TEST_CASE("inputs of the tasks at the back leave first, so those in front are not read again", "[task][executor]") {
+    fixture f;
+    executor run{f.tasks, f.engine};
+    task_group query{run, name{"query"}};
+    for (int i = 0; i != 20; ++i)
+        query.add({}, allot::inputs(f.put(query.memory(), 100_KiB, i)),
+                  [&, i](std::span<batch::pinned> in) { CHECK(in[0]->bytes()[99] == static_cast<std::byte>(i)); });
+    CHECK(f.data.stats().left == 10);
+    query.wait();
+    const allot::store_stats s = f.data.stats();
+    CHECK((s.read == 10 && s.left == 10)); // 2 MiB in 1 MiB: no more than what does not fit
+}
