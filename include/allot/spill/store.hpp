@@ -8,8 +8,8 @@
 // not pinned, and are charged there. The first to leave is
 //   1  of no task; then of the task that is last in order. The requester's own come behind all others
 //   2  what is at its home already: it need not be written
-//   3  what was used least recently; among the oldest eight the smallest that is large enough alone. What is marked for
-//      later use is behind that, and the last that was marked is first
+//   3  what was used least recently; among the oldest eight the smallest that is large enough alone. Those marked for
+//      later use are behind, and the last that was marked is first
 // While it writes, requests of other threads are served: what is on its way counts as coming, and is not asked for
 // twice.
 // Invariant: an entry's bytes are in memory or at its home, or both; entry_state.hpp has the steps. No lock is held
