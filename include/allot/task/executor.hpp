@@ -34,8 +34,10 @@
 #include <allot/sync/called_list.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
+#include <allot/sys/clock.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/parking.hpp>
+#include <allot/sys/system_memory.hpp>
 #include <allot/task/admission.hpp>
 #include <allot/task/queued_task.hpp>
 #include <allot/task/task_error.hpp>
@@ -59,6 +61,10 @@ struct executor_options {
     unsigned percent = 90;  // of the account's limit, that what runs stays below
     unsigned bypasses = 8;  // that a task which does not fit is passed
     unsigned attempts = 10; // that run out of memory, of one task
+    // Where not null: tasks start only while the system has what they need, beside `system_reserve` bytes; it is read
+    // when one may start, and every 100 ms while one waits. Outlives the executor.
+    const system_memory* system = nullptr;
+    std::size_t system_reserve = std::size_t{64} << 20;
 };
 
 struct executor_stats {
@@ -306,6 +312,7 @@ class executor {
         }
     };
     static constexpr unsigned most_callers = 1024;
+    static constexpr std::uint64_t look_at_system_ns = 100'000'000;
 
     // ---- Requires the lock ------------------------------------------------------------------------------------------
 
@@ -374,12 +381,14 @@ class executor {
     // Until there are news.
     void sleep(std::uint64_t seen) noexcept {
         sleeper me;
+        std::uint64_t until = sys::parking::never;
         {
             const guard hold(lock_);
             if (news_ != seen) return;
+            if (options_.system != nullptr && ready_.waiting() != 0) until = sys::fine_clock::now() + look_at_system_ns;
             sleepers_.add(me);
         }
-        static_cast<void>(me.spot.wait_until(sys::parking::never));
+        static_cast<void>(me.spot.wait_until(until));
         const guard hold(lock_);
         sleepers_.remove(me);
     }
@@ -404,8 +413,25 @@ class executor {
         const std::size_t limit = memory_.limit();
         return limit == SIZE_MAX ? limit : limit / 100 * options_.percent + limit % 100 * options_.percent / 100;
     }
-    // Bytes below the share that are free, or that stores can free.
-    std::size_t room() const noexcept {
+    // Bytes below the share that are free, or that stores can free; and that the system has, beside those that running
+    // tasks were promised.
+    std::size_t room() const { return detail::min(room_in_account(), room_in_system()); }
+    std::size_t room_in_system() const noexcept {
+        if (options_.system == nullptr) return SIZE_MAX;
+        std::size_t free = 0;
+        try {
+            free = options_.system->available();
+        } catch (const std::bad_alloc&) {
+        }
+        if (free == SIZE_MAX) return free;
+        std::size_t kept = options_.system_reserve;
+        {
+            const guard hold(lock_);
+            kept = detail::sum_or_max(kept, promised_);
+        }
+        return free - detail::min(free, kept);
+    }
+    std::size_t room_in_account() const noexcept {
         const std::size_t most = share();
         if (most == SIZE_MAX) return most;
         std::size_t can_leave = 0;
@@ -450,12 +476,14 @@ class executor {
             t = static_cast<task*>(ready_.start(free));
             if (t == nullptr) return nullptr;
             ++stats_.started;
+            promised_ += t->needs;
         }
         t->pin_present();
         if (promise(*t, sure)) return t;
         t->unpin();
         const guard hold(lock_);
         --stats_.started;
+        promised_ -= t->needs;
         ready_.put_back(*t);
         return nullptr;
     }
@@ -522,6 +550,7 @@ class executor {
         std::unique_ptr<task> ended;
         {
             const guard hold(lock_);
+            promised_ -= t.needs;
             how == ending::ran_out ? ready_.ran_out(t) : ready_.ended(t);
             if (how == ending::done) ++stats_.done;
             if (how == ending::ran_out) ++stats_.ran_out;
@@ -551,7 +580,7 @@ class executor {
     intrusive_list<sleeper, &sleeper::place> sleepers_;
     executor_stats stats_;
     std::uint64_t order_ = 0, news_ = 0;
-    std::size_t unfinished_ = 0;
+    std::size_t unfinished_ = 0, promised_ = 0; // tasks; bytes that running ones need
     bool stops_ = false;
     reservation_request<look_again> later_{look_again{this}};
     std::vector<std::thread> threads_;

@@ -6,14 +6,18 @@
 #include <allot/spill/stored_buffer.hpp>
 #include <allot/task/task_group.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -297,4 +301,46 @@ TEST_CASE("inputs of the tasks at the back leave first, so those in front are no
     query.wait();
     const allot::store_stats s = f.data.stats();
     CHECK((s.read == 10 && s.left == 10)); // 2 MiB in 1 MiB: no more than what does not fit
+}
+
+TEST_CASE("tasks wait for memory that another process has, and look at the system by a timer", "[task][executor]") {
+    std::string at = (std::filesystem::temp_directory_path() / "allot-meminfo-XXXXXX").string();
+    const int file = ::mkstemp(at.data());
+    REQUIRE(file >= 0);
+    const auto has = [&](int kib) {
+        const std::string text = "MemAvailable: " + std::to_string(kib) + " kB   \n";
+        return ::pwrite(file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+    };
+    const allot::system_memory machine{{at, "", "", ""}};
+    fixture f;
+    executor run{f.tasks, f.engine, {.threads = 2, .system = &machine, .system_reserve = 100_KiB}};
+    task_group query{run, name{"query"}};
+    std::atomic<int> now{0}, most{0};
+    std::atomic<bool> goes_on{false};
+    REQUIRE(has(600)); // for two
+    for (int i = 0; i != 4; ++i)
+        query.add({.overhead = 250_KiB}, [&] {
+            most = std::max<int>(most, ++now);
+            until([&] { return goes_on.load(); });
+            --now;
+        });
+    until([&] { return now == 2; });
+    REQUIRE(has(300)); // for none beside one that runs
+    goes_on = true;
+    query.wait();
+    CHECK(most == 2);
+    goes_on = false, most = 0;
+    for (int i = 0; i != 2; ++i)
+        query.add({.overhead = 250_KiB}, [&] {
+            most = std::max<int>(most, ++now);
+            until([&] { return goes_on.load(); });
+            --now;
+        });
+    until([&] { return now == 1; });
+    CHECK(run.stats().waiting == 1);
+    REQUIRE(has(900)); // another process has ended: nobody says so
+    until([&] { return now == 2; });
+    goes_on = true;
+    query.wait();
+    ::close(file), ::unlink(at.c_str());
 }
