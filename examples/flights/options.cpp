@@ -112,6 +112,14 @@ bool parse(int argc, char** argv, options& out, int& code) {
         ->excludes("--rounds")
         ->excludes(compact)
         ->type_name("N");
+    app.add_option(
+           "--threshold", out.threshold,
+           "With --tasks: an executor starts a query, on one of --threads threads, where what it takes alone fits "
+           "below PERCENT of the memory; one that runs out of memory begins again. A line each second says how "
+           "far it is")
+        ->check(CLI::Range(1u, 100u).description(""))
+        ->needs("--tasks")
+        ->type_name("PERCENT");
     app.add_option("--query", out.queries, "Queries to answer: " + CLI::detail::join(queries) + " (default all)")
         ->check(one_of(queries))
         ->type_name("NAME");

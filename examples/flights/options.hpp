@@ -51,7 +51,8 @@ struct options {
     std::size_t shown_rows = 5; // 0: all
     unsigned threads = 1;
     unsigned rounds = 1;
-    unsigned tasks = 0; // 0: one query after the other
+    unsigned tasks = 0;     // 0: one query after the other
+    unsigned threshold = 0; // percent; 0: no executor
     bool json = false;
     bool describe = false;
     bool explain_memory = false;

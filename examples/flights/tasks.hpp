@@ -10,10 +10,14 @@
 #include "stopwatch.hpp"
 #include <algorithm>
 #include <allot/oom/retry.hpp>
+#include <allot/task/task_group.hpp>
+#include <condition_variable>
 #include <exception>
+#include <fmt/core.h>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace flights {
@@ -96,11 +100,11 @@ template <class Rows> class task_runner {
   public:
     task_runner(engine& of, outcome& out) : all_(of), out_(out), buffers_(of) {}
 
-    /// Answers a query as a task of its own thread.
-    answer run(std::size_t q, task_use& use) {
+    /// Answers a query as a task of this thread, in memory of that account.
+    answer run(std::size_t q, task_use& use, allot::account& memory) {
         use.query = query_names[q];
         const stopwatch answering;
-        allot::account mine{all_.account, allot::name{use.query.c_str()}};
+        allot::account mine{memory, allot::name{use.query.c_str()}};
         allot::oom::task task{all_.tasks, use.query.c_str(), 0, &mine};
         const allot::oom::task_thread here{task};
         place_in_order place;
@@ -147,26 +151,65 @@ template <class Rows> class task_runner {
     std::mutex lock_; // of `out_`
 };
 
-/// First one query after the other, then --tasks at once.
+/// A line each second, on a terminal in place of the one before: what the executor does, and the memory under its
+/// limit.
+class task_log {
+  public:
+    task_log(const allot::executor& of, const allot::account& memory)
+        : thread_([&, is_terminal = ::isatty(2) != 0](const std::stop_token& stop) {
+              std::unique_lock held{lock_};
+              while (!ends_.wait_for(held, stop, std::chrono::seconds(1), [&] { return stop.stop_requested(); }))
+                  fmt::print(stderr, "{}tasks: {} wait, {} run, {} done, {} began again; {} KiB of {} KiB{}",
+                             is_terminal ? "\r" : "", of.stats().waiting, of.stats().running, of.stats().done,
+                             of.stats().ran_out, memory.used() >> 10, memory.limit() >> 10, is_terminal ? " " : "\n");
+          }) {}
+
+  private:
+    std::mutex lock_;
+    std::condition_variable_any ends_;
+    std::jthread thread_;
+};
+
+/// First one query after the other, then --tasks at once: each on a thread of its own; or, with --threshold, by an
+/// executor, which starts one where what it took alone fits.
 template <class Rows> void run_tasks(engine& memory, outcome& out) {
     task_runner<Rows> runner(memory, out);
-    std::vector<std::size_t> asked;
+    std::vector<std::size_t> asked, alone;
     for (std::size_t q = 0; q != query_names.size(); ++q)
         if (memory.asked.asks_for(query_names[q])) asked.push_back(q);
     for (const std::size_t q : asked) {
-        task_use alone;
-        out.answers.push_back(runner.run(q, alone));
+        task_use use;
+        out.answers.push_back(runner.run(q, use, memory.account));
+        alone.push_back(use.peak);
     }
     out.tasks.resize(memory.asked.tasks);
+    const auto answer_one = [&](std::size_t t, allot::account& in) {
+        const std::size_t which = t % asked.size();
+        const answer beside = runner.run(asked[which], out.tasks[t], in);
+        out.tasks[t].equal = to_csv(beside) == to_csv(out.answers[which]);
+    };
+    if (memory.asked.threshold != 0) {
+        allot::executor run{
+            memory.tasks, memory.account, {.threads = memory.asked.threads, .percent = memory.asked.threshold}};
+        allot::task_group all{run, allot::name{"queries"}};
+        const task_log log{run, memory.account};
+        for (std::size_t t = 0; t != out.tasks.size(); ++t)
+            all.add({.name = query_names[asked[t % asked.size()]].data(), .overhead = alone[t % asked.size()]},
+                    [&, t](allot::task_step& step) { answer_one(t, step.memory()); });
+        try {
+            all.wait();
+        } catch (const std::nested_exception& e) {
+            e.rethrow_nested(); // as without an executor
+        }
+        return;
+    }
     std::vector<std::exception_ptr> errors(out.tasks.size());
     {
         std::vector<std::jthread> threads;
         for (std::size_t t = 0; t != out.tasks.size(); ++t)
             threads.emplace_back([&, t]() noexcept {
-                const std::size_t which = t % asked.size();
                 try {
-                    const answer beside = runner.run(asked[which], out.tasks[t]);
-                    out.tasks[t].equal = to_csv(beside) == to_csv(out.answers[which]);
+                    answer_one(t, memory.account);
                 } catch (...) {
                     errors[t] = std::current_exception();
                 }
