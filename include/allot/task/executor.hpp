@@ -259,14 +259,13 @@ class executor {
                 task& now = *t;
                 t = of.unfinished.after(now);
                 if (!stops_waiting(now)) continue; // it runs
-                leave(now);
+                forget(now);
                 now.next_ended = std::exchange(ended, &now);
             }
-            news();
         }
         of.task.remove();
         of.watches.cancelled();
-        while (ended != nullptr) delete std::exchange(ended, ended->next_ended);
+        end_all(of, ended);
     }
     void wait(group& of) {
         wait_until([&] { return of.count == 0; });
@@ -287,14 +286,13 @@ class executor {
         return true;
     }
     bool withdraw(detail::known_task& of) noexcept {
-        std::unique_ptr<task> ended;
+        task* ended = nullptr;
         {
             const guard hold(lock_);
             if (of.of == nullptr || !stops_waiting(*of.of)) return false;
-            ended.reset(of.of);
-            leave(*ended);
-            news();
+            forget(*(ended = of.of));
         }
+        end_all(ended->of, ended);
         return true;
     }
 
@@ -331,10 +329,6 @@ class executor {
         t.of.unfinished.remove(t);
         if (t.known != nullptr) t.known->of = nullptr;
     }
-    void leave(task& t) noexcept {
-        forget(t);
-        --t.of.count, --unfinished_;
-    }
     // At the back of those with its number. There is room in the queue for all unfinished tasks.
     void queue(task& t) noexcept {
         t.is_woken = false;
@@ -356,6 +350,14 @@ class executor {
 
     // ---- Without it -------------------------------------------------------------------------------------------------
 
+    // Tasks that were forgotten: their inputs are free before their group has ended.
+    void end_all(group& of, task* first) noexcept {
+        std::size_t n = 0;
+        for (; first != nullptr; ++n) delete std::exchange(first, first->next_ended);
+        const guard hold(lock_);
+        of.count -= n, unfinished_ -= n;
+        news();
+    }
     void work() noexcept {
         for (;;) {
             std::uint64_t seen = 0;
@@ -544,10 +546,9 @@ class executor {
     void run(task& t, account_reservation sure) {
         std::exception_ptr error;
         const ending how = attempt(t, std::move(sure), error);
-        if (how == ending::ran_out) t.is_alone = ++t.attempts > 1, t.mark_inputs();
+        if (how == ending::ran_out) t.mark_inputs();
         group& of = t.of;
         bool ends = how == ending::done || how == ending::failed, fails = false;
-        std::unique_ptr<task> ended;
         {
             const guard hold(lock_);
             promised_ -= t.needs;
@@ -555,20 +556,16 @@ class executor {
             if (how == ending::done) ++stats_.done;
             if (how == ending::ran_out) ++stats_.ran_out;
             if (how <= ending::ran_out) learn(of, how == ending::ran_out);
-            if (how == ending::ran_out) t.needs = needs_of(t);
-            if (how == ending::failed && !of.is_cancelled) of.error = error, fails = true, ++stats_.failed;
+            if (how == ending::ran_out) t.is_alone = ++t.attempts > 1, t.needs = needs_of(t);
+            if (how == ending::failed && !of.is_cancelled) of.error = std::move(error), fails = true, ++stats_.failed;
             ends = ends || of.is_cancelled;
-            if (ends) ended.reset(&t), forget(t);
+            if (ends) forget(t);
             else if (how == ending::ran_out || t.is_woken) queue(t);
             else t.is_parked = true, ++stats_.parked;
             news();
         }
         if (fails) cancel(of);
-        if (!ends) return;
-        ended.reset(); // its inputs are free before its group has ended
-        const guard hold(lock_);
-        --of.count, --unfinished_;
-        news();
+        if (ends) end_all(of, &t);
     }
 
     oom::arbiter& tasks_;
