@@ -70,11 +70,11 @@ struct query {
                 {.name = "copy", .output = bytes, .overhead = says}, std::move(in),
                 [this, more, bytes](std::span<batch::pinned> all, task_step& step) {
                     allot::buffer table = e.blocks.allocate(step.memory(), more + 1);
-                    std::uint64_t sum = 0;
-                    for (const auto& b : all) sum += std::to_integer<std::uint64_t>(b->bytes().back());
+                    std::uint64_t its = 0;
+                    for (const auto& b : all) its += std::to_integer<std::uint64_t>(b->bytes().back());
                     table.release();
                     allot::buffer out = e.blocks.allocate(step.memory(), bytes + 8);
-                    out.set(0, sum);
+                    out.set(0, its);
                     return e.data.put(std::move(out));
                 },
                 copies.sink());

@@ -46,13 +46,13 @@ template <spillable T> class task_cache {
     }
 
     /// After finish() the item ends at once. Throws: std::bad_alloc.
-    void put(T item) { put_item({std::optional<T>(std::move(item)), nullptr}); }
+    void put(T handle) { put_item({std::optional<T>(std::move(handle)), nullptr}); }
     /// One that `make` makes when it is taken, on that thread, without a lock. What it throws passes to the one that
     /// takes it, and the source stays, as the first. Throws: std::bad_alloc.
     void put_source(std::function<T()> make) { put_item({std::nullopt, std::move(make)}); }
     /// For task_group::add(): puts what a kernel returns.
     auto sink() {
-        return [this](T item) { put(std::move(item)); };
+        return [this](T handle) { put(std::move(handle)); };
     }
     /// No more are put: readers that wait get what is there, then nothing. Idempotent.
     void finish() noexcept { close(false); }

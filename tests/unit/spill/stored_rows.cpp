@@ -544,7 +544,7 @@ TEST_CASE("rows that get other links in the store, or whose encoding changes, st
     }
     for (const std::size_t rows : {1u, 2u}) {
         homes<plain>::array some{h.rows};
-        for (std::size_t i = 0; i != rows; ++i) some.push_back(h.rows.make<swapping>(i == 0 ? 4 : 16));
+        for (std::size_t i = 0; i != rows; ++i) some.push_back(h.rows.make<swapping>(i == 0 ? 4U : 16U));
         auto swapped = h.inputs.put(std::move(some));
         for (const int from :
              {static_cast<int>(rows),

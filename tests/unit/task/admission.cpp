@@ -89,7 +89,7 @@ TEST_CASE("fewer run at once after one ran out of memory, and more again", "[tas
 TEST_CASE("random queues: the order of a plain list, and the bound of bypasses", "[task][model]") {
     std::mt19937_64 random{7};
     for (int round = 0; round != 200; ++round) {
-        const unsigned threads = 1 + random() % 6, bypasses = random() % 4;
+        const auto threads = static_cast<unsigned>(1 + random() % 6), bypasses = static_cast<unsigned>(random() % 4);
         queue q(threads, bypasses);
         std::vector<admitted_task*> waiting, running;
         const auto before = [](const admitted_task* a, const admitted_task* b) {
