@@ -65,10 +65,10 @@ class [[nodiscard]] account_reservation {
         if (by_ != nullptr && bytes < bytes_)
             detail::end_reservation(*by_, std::exchange(bytes_, bytes), bytes, used_before_, kind_);
     }
-    /// Moves bytes of this floor to that of another account with the same parent, which sees no change but for what the
-    /// two use beyond their floors.
-    /// Returns: a status that fits; else nothing has changed: the other's own limit refuses, it is closed, or this is
-    /// misused: it has fewer bytes, one of them is no floor, or the parents differ.
+    /// Moves bytes of this floor to that of another account with the same parent, which sees no change, but for what
+    /// the two use: bytes in use stay charged, so they count twice, if that fits.
+    /// Returns: a status that fits; else nothing has changed: a limit refuses, one is closed, or this is misused: it has
+    /// fewer bytes, one of them is no floor, or the parents differ.
     charge_status move_to(account_reservation& to, std::size_t bytes) noexcept;
 
     explicit operator bool() const noexcept { return by_ != nullptr; }

@@ -51,7 +51,7 @@ struct reserving {
         if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
         return made;
     }
-    // Moves bytes of a floor from one child of a parent to another: no level above sees more than before.
+    // Moves bytes of a floor from one child of a parent to another. Levels above see more where the first uses them.
     static charge_status move(account_reservation& from, account_reservation& into, std::size_t bytes) noexcept {
         const auto is_floor = [](const account_reservation& r) {
             return r.by_ != nullptr && r.kind_ == reserves::floor;
@@ -65,12 +65,19 @@ struct reserving {
             if (!n->is_open()) return refused_closed(*n, bytes);
             scope.tree.recall_credit(*n); // the credit of leaves below counts in used()
         }
-        const std::size_t lower = a.totals().floor() - bytes, left = a.totals().reserved_with_floor(lower, a.used());
-        const reservation_need need = need_of(to, reserves::floor, bytes);
         if (&a != &to) {
+            const reservation_need need = need_of(to, reserves::floor, bytes);
             if (!need.fits) return to.status(charge_outcome::over_limit, bytes, need.before, to.totals().limit());
+            const std::size_t had = a.totals().reserved(),
+                              left = a.totals().reserved_with_floor(a.totals().floor() - bytes, a.used());
             a.totals().add_floor(0 - bytes);
             a.reserve(a.totals().reserved_at_most(left));
+            const tree_node::limit_check found = tree_node::check_levels(a.parent(), need.more);
+            if (!found.charged()) { // what the account uses of these bytes stays charged
+                a.totals().add_floor(bytes);
+                a.reserve(had);
+                return account_node::status_of(found, bytes);
+            }
             to.totals().add_floor(bytes);
             to.reserve(to.totals().reserved_at_most(need.after));
         }

@@ -48,15 +48,18 @@ class quota {
     /// Calls cancel() and release().
     ~quota() { static_cast<void>(cancel()); }
 
-    /// Promises what the batch says; accounts that it does not name keep what they have. Bytes that one gives up serve
-    /// the others first.
+    /// Promises what the batch says; accounts that it does not name keep what they have. Bytes that one gives up, and
+    /// does not use, serve the others first.
     /// Returns: a status that fits. Else nothing has changed: it says which account refused, or is `misused`: an
     /// account twice, or of another parent; or a request is queued.
     /// Throws: std::bad_alloc; nothing has changed then.
     charge_status request(std::span<const share> batch, const wait_limit& wait) {
         if (const charge_status s = prepare(batch); !s) return s;
-        account_reservation sure = next_.reserve_floor_for(missing(), wait);
-        return settle(sure);
+        for (unsigned tries = 1;; ++tries) {
+            account_reservation sure = next_.reserve_floor_for(missing(), wait);
+            const charge_status s = settle(sure);
+            if (s || !may_try_again(sure, s, tries)) return end(s);
+        }
     }
     charge_status request(std::initializer_list<share> batch, const wait_limit& wait) {
         return request(std::span(batch.begin(), batch.size()), wait);
@@ -66,8 +69,8 @@ class quota {
     charge_status request(std::span<const share> batch, std::function<void(const charge_status&)> then) {
         if (const charge_status s = prepare(batch); !s) return s;
         then_ = std::move(then);
-        account_reservation sure = next_.reserve_floor_for(missing(), later_);
-        return sure.status().outcome == charge_outcome::queued ? sure.status() : settle(sure);
+        tries_ = 0;
+        return settle_or_queue(next_.reserve_floor_for(missing(), later_));
     }
     charge_status request(std::initializer_list<share> batch, std::function<void(const charge_status&)> then) {
         return request(std::span(batch.begin(), batch.size()), std::move(then));
@@ -75,7 +78,7 @@ class quota {
     /// Any thread. True: a request was queued, and its callback is never called.
     bool cancel() noexcept {
         const bool was_queued = later_.cancel();
-        if (was_queued) restore();
+        if (was_queued) static_cast<void>(end({.outcome = charge_outcome::cancelled}));
         return was_queued;
     }
 
@@ -101,7 +104,10 @@ class quota {
         std::size_t wanted = 0; // by the batch; else what it has
         std::size_t before = 0;
         std::size_t more() const noexcept { return wanted - detail::min(wanted, floor.bytes()); }
-        std::size_t fewer() const noexcept { return floor.bytes() - detail::min(wanted, floor.bytes()); }
+        // That it has beyond that, and does not use: what it uses stays charged.
+        std::size_t gives() const noexcept {
+            return floor.bytes() - detail::min(detail::max(wanted, of->used()), floor.bytes());
+        }
     };
 
     promise* find(const account& of) noexcept {
@@ -146,43 +152,62 @@ class quota {
         account_reservation more = p.of->reserve_floor_for(most - has, time_span{0});
         if (more) static_cast<void>(more.move_to(p.floor, more.bytes()));
     }
-    void restore() noexcept {
-        for (promise& p : promises_) p.floor.shrink_to(p.before);
-    }
     std::size_t missing() const noexcept {
         std::size_t more = 0, fewer = 0;
         for (const promise& p : promises_) {
             more = detail::sum_or_max(more, p.more());
-            fewer += p.fewer();
+            fewer += p.gives();
         }
         return more - detail::min(more, fewer);
     }
-    // `sure`: what is missing; what it has in the end returns with it.
+    // `sure`: what is missing; what it has in the end returns with it. Where it fails, promises are as before.
     charge_status settle(account_reservation& sure) noexcept {
         charge_status s = sure.status();
-        for (promise& p : promises_)
-            if (s) s = p.floor.move_to(sure, p.fewer());
-        for (promise& p : promises_)
-            if (s) s = sure.move_to(p.floor, p.more());
-        if (s) return s;
-        restore(); // refused; or an account was closed meanwhile, or has a lower limit
-        for (promise& p : promises_) p.wanted = p.before;
-        for (promise& p : promises_) static_cast<void>(sure.move_to(p.floor, p.more()));
+        const auto move = [&](account_reservation& from, account_reservation& to, std::size_t bytes) {
+            if (s && bytes != 0) s = from.move_to(to, bytes);
+        };
+        for (promise& p : promises_) move(p.floor, sure, p.gives());
+        for (promise& p : promises_) move(sure, p.floor, p.more());
+        if (!s && sure) {
+            for (promise& p : promises_)
+                if (p.floor.bytes() > p.before) static_cast<void>(p.floor.move_to(sure, p.floor.bytes() - p.before));
+            for (promise& p : promises_)
+                if (p.floor.bytes() < p.before) static_cast<void>(sure.move_to(p.floor, p.before - p.floor.bytes()));
+        }
         return s;
     }
+    // An account has charged more than when it was computed what is missing.
+    bool may_try_again(const account_reservation& sure, const charge_status& s, unsigned tries) const noexcept {
+        return sure && s.outcome == charge_outcome::over_limit && tries < most_tries;
+    }
+    charge_status end(const charge_status& s) noexcept {
+        for (promise& p : promises_) p.floor.shrink_to(s ? p.wanted : p.before);
+        return s;
+    }
+    charge_status settle_or_queue(account_reservation sure) {
+        while (sure.status().outcome != charge_outcome::queued) {
+            const charge_status s = settle(sure);
+            if (s || !may_try_again(sure, s, ++tries_)) return end(s);
+            sure.release();
+            sure = next_.reserve_floor_for(missing(), later_);
+        }
+        return sure.status();
+    }
     void granted(account_reservation sure) {
-        const charge_status s = settle(sure);
-        sure.release();
-        std::exchange(then_, nullptr)(s); // the last access
+        const charge_status s = settle_or_queue(std::move(sure));
+        if (s.outcome != charge_outcome::queued) std::exchange(then_, nullptr)(s); // the last access
     }
     struct call_granted {
         quota* to;
         void operator()(account_reservation sure) const { to->granted(std::move(sure)); }
     };
 
+    static constexpr unsigned most_tries = 8;
+
     account next_; // what a batch adds, from its grant until it is settled
     std::vector<promise> promises_;
     std::function<void(const charge_status&)> then_;
+    unsigned tries_ = 0; // of the request that is queued
     reservation_request<call_granted> later_{call_granted{this}};
 };
 

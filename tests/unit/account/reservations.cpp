@@ -104,6 +104,15 @@ TEST_CASE("a floor moves between children of an account, which sees no more than
     REQUIRE(two.try_charge(300)); // beyond a floor: it counts once
     account_reservation covered = floor_of(two);
     CHECK((all.move_to(covered, 200) && root.used() == 600 && root.verify()));
+    REQUIRE(one.try_charge(300));                                                 // all that is left of its floor
+    CHECK((all.move_to(covered, 300) && all.bytes() == 0 && root.used() == 800)); // in use, so it counts once more
+    CHECK(covered.move_to(all, 300));
+    account full{root, name{"full"}};
+    REQUIRE(full.try_charge(399)); // 999 of 1000
+    const allot::charge_status no_room = all.move_to(covered, 200);
+    CHECK((no_room.outcome == charge_outcome::over_limit && no_room.at == &root && root.used() == 999));
+    CHECK((all.bytes() == 300 && root.peak() <= 1000 && root.verify()));
+    full.refund(399), one.refund(300);
     account closed{root, name{"closed"}};
     account_reservation last = floor_of(closed);
     closed.close_when_drained([](account&, void*) noexcept {});

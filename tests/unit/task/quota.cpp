@@ -5,7 +5,11 @@
 #include <allot/task/quota.hpp>
 
 #include <optional>
+#include <random>
+#include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 using allot::account;
 using allot::charge_outcome;
@@ -137,4 +141,38 @@ TEST_CASE("a thread waits for a batch; the promises of one that ends come back",
         CHECK_FALSE(called);
     } // it waits no more
     waits.release();
+}
+
+TEST_CASE("bytes that an account uses are given to no other", "[task][quota]") {
+    fixture f;
+    quota sure{f.engine};
+    CHECK((sure.request({{f.a, 250}, {f.b, 20}}, 0_ms) && f.a.try_charge(250)));
+    CHECK_FALSE(sure.request({{f.a, 100}, {f.b, 200}}, 5_ms)); // a still uses 250
+    CHECK((sure.promised(f.a) == 250 && sure.promised(f.b) == 20 && f.engine.peak() <= 300));
+    CHECK(sure.request({{f.a, 100}, {f.b, 50}}, 0_ms));
+    CHECK((sure.promised(f.a) == 100 && sure.promised(f.b) == 50 && f.engine.used() == 300));
+    std::optional<charge_status> said;
+    CHECK(sure.request({{f.b, 200}}, [&](const charge_status& s) { said = s; }).outcome == charge_outcome::queued);
+    f.a.refund(250);
+    CHECK((said && *said && sure.promised(f.b) == 200 && f.engine.used() == 300));
+}
+
+TEST_CASE("threads: promises that change beside charges never pass the limit", "[task][quota][threads]") {
+    fixture f;
+    std::vector<std::jthread> threads;
+    for (unsigned t = 0; t != 3; ++t)
+        threads.emplace_back([&, t] {
+            std::mt19937 random{t};
+            account mine{f.engine, name{"mine"}}, other{f.engine, name{"other"}};
+            quota sure{f.engine};
+            std::size_t used = 0;
+            for (int i = 0; i != 2000; ++i) {
+                static_cast<void>(sure.request({{mine, random() % 120}, {other, random() % 120}}, 0_ms));
+                mine.refund(std::exchange(used, 0));
+                if (const std::size_t more = random() % 150; mine.try_charge(more)) used = more;
+            }
+            mine.refund(used);
+        });
+    threads.clear();
+    CHECK(f.engine.peak() <= 300);
 }
