@@ -56,6 +56,8 @@ class arbiter final : public judged_by, allot::detail::judge {
 
     /// For the accounts of a device's memory.
     judged_by device() noexcept { return {this, memory_kind::device}; }
+    /// Whether it is the arbiter of the account's root.
+    bool decides_for(const account& of) const noexcept { return of.node().tree().judged.by == this; }
     /// The machine now. Threads: it is copied in the lock.
     machine now() const {
         const allot::detail::lock_guard hold(tasks_.lock);

@@ -49,6 +49,8 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <span>
+#include <stdexcept>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -58,7 +60,7 @@ namespace allot::inline ALLOT_ABI {
 
 struct executor_options {
     unsigned threads = 0;   // of its own; 0: those that call wait(), drain() or run_one()
-    unsigned percent = 90;  // of the account's limit, that what runs stays below
+    unsigned percent = 90;  // of the account's limit, that what runs stays below; at most 100
     unsigned bypasses = 8;  // that a task which does not fit is passed
     unsigned attempts = 10; // that run out of memory, of one task
     // Where not null: tasks start only while the system has what they need, beside `system_reserve` bytes; it is read
@@ -114,11 +116,11 @@ struct group_of_tasks {
     group_of_tasks(oom::arbiter& tasks, account& parent, allot::name called, std::int64_t order)
         : name(called.text), number(order), memory(parent, called), task(tasks, called.text, order, &memory) {}
 
+    static constexpr unsigned most_doubled = 4, forgets = 32;
     const char* const name;
     const std::int64_t number;
     account memory;
     oom::task task;
-    static constexpr unsigned most_doubled = 4, forgets = 32;
     intrusive_list<queued_task, &queued_task::place_in_group> unfinished;
     std::size_t count = 0; // of them
     // Times that estimates are doubled, since tasks ran out of memory; one less after each `forgets` that did not.
@@ -194,9 +196,12 @@ class executor {
 
   public:
     /// Tasks share the account's limit. Requires: `tasks` is the arbiter of its root, and both outlive it.
-    /// Throws: std::bad_alloc, std::system_error where a thread cannot begin.
+    /// Throws: std::bad_alloc, std::system_error where a thread cannot begin; std::invalid_argument for another arbiter.
     executor(oom::arbiter& tasks, account& memory, const executor_options& o = {})
         : tasks_(tasks), memory_(memory), options_(o), ready_(o.threads != 0 ? o.threads : most_callers, o.bypasses) {
+        options_.percent = detail::min(o.percent, 100U);
+        if (!tasks.decides_for(memory))
+            throw std::invalid_argument("allot: an executor's account is not below a root of its arbiter");
         try {
             for (unsigned i = 0; i != o.threads; ++i) threads_.emplace_back([this] { work(); });
         } catch (...) {
@@ -267,6 +272,21 @@ class executor {
         of.watches.cancelled();
         end_all(of, ended);
     }
+    // The same, with an error for wait(), if it has none.
+    void fail(group& of, std::exception_ptr error) noexcept {
+        {
+            const guard hold(lock_);
+            if (of.is_cancelled) return;
+            of.error = std::move(error);
+            ++stats_.failed;
+        }
+        cancel(of);
+    }
+    bool is_cancelled(const group& of) const noexcept {
+        const guard hold(lock_);
+        return of.is_cancelled;
+    }
+    bool has_threads() const noexcept { return !threads_.empty(); }
     void wait(group& of) {
         wait_until([&] { return of.count == 0; });
     }
@@ -306,10 +326,12 @@ class executor {
         executor* in;
         void operator()(account_reservation) const noexcept {
             const guard hold(in->lock_);
+            in->looks_at_ = 0;
             in->news();
         }
     };
     static constexpr unsigned most_callers = 1024;
+    static constexpr std::size_t most_needed = SIZE_MAX >> 12; // so that sums do not overflow
     static constexpr std::uint64_t look_at_system_ns = 100'000'000;
 
     // ---- Requires the lock ------------------------------------------------------------------------------------------
@@ -404,12 +426,12 @@ class executor {
     }
 
     static std::size_t beside_inputs(const task& t) noexcept {
-        const unsigned doubled = detail::max(t.attempts, t.of.doubled.load(std::memory_order_relaxed));
-        const std::size_t says = t.beside_inputs(), most = SIZE_MAX / 4;
-        return says << doubled >> doubled == says ? detail::min(says << doubled, most) : most;
+        const unsigned doubled =
+            detail::max(detail::min(t.attempts, group::most_doubled), t.of.doubled.load(std::memory_order_relaxed));
+        return detail::min(t.beside_inputs(), most_needed) << doubled;
     }
     static std::size_t needs_of(const task& t) noexcept {
-        return detail::sum_or_max(t.input_bytes(), beside_inputs(t));
+        return detail::min(detail::sum_or_max(t.input_bytes(), beside_inputs(t)), most_needed);
     }
     std::size_t share() const noexcept {
         const std::size_t limit = memory_.limit();
@@ -459,31 +481,50 @@ class executor {
             const guard hold(lock_);
             if (ready_.running() == 1) return true;
         }
-        const account* const by = sure.status().at;
-        if (sure.status().charged() || by == nullptr || memory_.node().is_below(by->node()))
-            look_again_at(needs + kept_free);
+        look_again_at(needs + kept_free);
         return false;
     }
-    // Tasks are looked at again when that many bytes are free.
+    // Tasks are looked at again when that many bytes of the account are free: others may refund them, or raise its
+    // limit. One thread at a time queues the request.
     void look_again_at(std::size_t bytes) noexcept {
-        if (later_.is_queued()) return;
+        bytes = detail::min(bytes, memory_.limit());
+        {
+            const guard hold(lock_);
+            if (is_looking_ || (looks_at_ != 0 && looks_at_ <= bytes)) return;
+            is_looking_ = true;
+            looks_at_ = bytes;
+        }
+        static_cast<void>(later_.cancel());
         const account_reservation now = margin_.reserve_floor_for(bytes, later_);
-        if (now) look_again{this}({});
+        const guard hold(lock_);
+        is_looking_ = false;
+        if (now.status().outcome == charge_outcome::queued) return;
+        looks_at_ = 0;
+        if (now) news();
     }
+    // One thread at a time: of two that are promised memory at once, each could see the other one run, and neither
+    // would.
     task* start(account_reservation& sure) noexcept {
         const std::size_t free = room();
         task* t = nullptr;
+        std::size_t missing = 0;
         {
             const guard hold(lock_);
+            if (is_starting_) return is_turned_away_ = true, nullptr;
             t = static_cast<task*>(ready_.start(free));
-            if (t == nullptr) return nullptr;
-            ++stats_.started;
-            promised_ += t->needs;
+            const admitted_task* const first = ready_.first();
+            if (t == nullptr && first != nullptr && first->needs > free) missing = first->needs - free;
+            if (t != nullptr) ++stats_.started, promised_ += t->needs, is_starting_ = t->needs != 0;
         }
+        if (missing != 0) look_again_at(detail::sum_or_max(memory_.headroom(), missing));
+        if (t == nullptr || t->needs == 0) return t;
         t->pin_present();
-        if (promise(*t, sure)) return t;
-        t->unpin();
+        const bool starts = promise(*t, sure);
+        if (!starts) t->unpin();
         const guard hold(lock_);
+        is_starting_ = false;
+        if (std::exchange(is_turned_away_, false)) news();
+        if (starts) return t;
         --stats_.started;
         promised_ -= t->needs;
         ready_.put_back(*t);
@@ -499,7 +540,7 @@ class executor {
     };
     ending attempt(task& t, account_reservation sure, std::exception_ptr& error) noexcept {
         bool has_changed = false;
-        const auto fails = [&](const char* what) {
+        const auto fails = [&](std::string_view what) {
             error = std::make_exception_ptr(task_error{t.of.name, t.said.name, what});
             return ending::failed;
         };
@@ -508,27 +549,55 @@ class executor {
             oom::retry_scope scope;
             const account_reservation promised = std::move(sure);
             const attempt_scope pins{t};
-            try {
-                t.pin_all();
-                task_step step{*this, t, t.of.memory, scope};
-                if (t.run(step) == task_outcome::would_block) return ending::parks;
-            } catch (...) {
-                has_changed = scope.has_changed_inputs();
-                throw;
+            for (bool again = true; again;) {
+                try {
+                    t.pin_all();
+                    task_step step{*this, t, t.of.memory, scope};
+                    if (t.run(step) == task_outcome::would_block) return ending::parks;
+                    again = false;
+                } catch (...) {
+                    has_changed = scope.has_changed_inputs();
+                    if (has_changed || !t.is_alone || !begins_again(t, scope)) throw;
+                }
             }
             scope.done();
-            t.unpin(); // a sink may end inputs
-            t.deliver();
-            return ending::done;
         } catch (const std::exception& e) {
             if (!ran_out_of_memory()) return fails(e.what());
             if (has_changed)
                 return fails("it ran out of memory after it had changed its inputs, and cannot begin again");
-            if (t.attempts + 1 >= options_.attempts) return fails(e.what());
-            return ending::ran_out;
+            if (t.attempts + 1 < options_.attempts) return ending::ran_out;
+            char line[out_of_memory::line_bytes];
+            return fails(why_it_ran_out(e, t.attempts + 1, line));
         } catch (...) {
             return fails("an error that is no std::exception");
         }
+        try {
+            t.deliver(); // once
+        } catch (const std::exception& e) {
+            return fails(e.what());
+        } catch (...) {
+            return fails("an error of its sink that is no std::exception");
+        }
+        return ending::done;
+    }
+    // Alone it begins again in its scope: so the arbiter knows which attempts have failed, and has a scope inside
+    // split.
+    static bool begins_again(task& t, oom::retry_scope& scope) noexcept {
+        verdict_error copy{{}, memory_kind::host};
+        if (oom::detail::find_verdict(std::current_exception(), copy) == nullptr ||
+            copy.why().outcome != charge_outcome::rolled_back)
+            return false;
+        t.unpin();
+        return scope.wait(copy.why()) == verdict::try_again;
+    }
+    static std::string_view why_it_ran_out(const std::exception& e, unsigned attempts, std::span<char> line) noexcept {
+        verdict_error copy{{}, memory_kind::host};
+        if (oom::detail::find_verdict(std::current_exception(), copy) == nullptr) return e.what();
+        text_writer out{line.data(), line.size()};
+        out.put("it ran out of memory in ").number(attempts).put(attempts == 1 ? " attempt" : " attempts");
+        out.put("; the last one requested ").bytes(copy.why().requested).put(": ");
+        write(out, refusal_of(copy.why()));
+        return out.view();
     }
     // Whether the exception that is handled is one, or has one nested.
     static bool ran_out_of_memory() noexcept {
@@ -548,7 +617,8 @@ class executor {
         const ending how = attempt(t, std::move(sure), error);
         if (how == ending::ran_out) t.mark_inputs();
         group& of = t.of;
-        bool ends = how == ending::done || how == ending::failed, fails = false;
+        if (how == ending::failed) fail(of, std::move(error));
+        bool ends = how == ending::done || how == ending::failed;
         {
             const guard hold(lock_);
             promised_ -= t.needs;
@@ -557,20 +627,18 @@ class executor {
             if (how == ending::ran_out) ++stats_.ran_out;
             if (how <= ending::ran_out) learn(of, how == ending::ran_out);
             if (how == ending::ran_out) t.is_alone = ++t.attempts > 1, t.needs = needs_of(t);
-            if (how == ending::failed && !of.is_cancelled) of.error = std::move(error), fails = true, ++stats_.failed;
             ends = ends || of.is_cancelled;
             if (ends) forget(t);
             else if (how == ending::ran_out || t.is_woken) queue(t);
             else t.is_parked = true, ++stats_.parked;
             news();
         }
-        if (fails) cancel(of);
         if (ends) end_all(of, &t);
     }
 
     oom::arbiter& tasks_;
     account& memory_;
-    const executor_options options_;
+    executor_options options_;
     account margin_{memory_, allot::name{"kept free"}}; // for a moment, when a task starts
     mutable sys::mutex lock_{lock_rank::executor};
     admission ready_;
@@ -578,6 +646,8 @@ class executor {
     executor_stats stats_;
     std::uint64_t order_ = 0, news_ = 0;
     std::size_t unfinished_ = 0, promised_ = 0; // tasks; bytes that running ones need
+    std::size_t looks_at_ = 0;                  // bytes that are waited for; 0: none
+    bool is_looking_ = false, is_starting_ = false, is_turned_away_ = false;
     bool stops_ = false;
     reservation_request<look_again> later_{look_again{this}};
     std::vector<std::thread> threads_;

@@ -84,7 +84,13 @@ class task_group {
     /// The task that its threads work for, at the arbiter.
     const oom::task& task() const noexcept { return group_.task; }
     // For caches.
-    void add(detail::group_watch& w) noexcept { group_.watches.add(w); }
+    void add(detail::group_watch& w) noexcept {
+        group_.watches.add(w);
+        if (in_.is_cancelled(group_)) w.cancelled();
+    }
+    void fail(std::exception_ptr error) noexcept { in_.fail(group_, std::move(error)); }
+    // False: the executor has threads, or none may start.
+    bool run_one_for_waiter() { return !in_.has_threads() && in_.run_one(); }
     void remove(detail::group_watch& w) noexcept { group_.watches.remove(w); }
 
   private:
