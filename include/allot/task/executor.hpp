@@ -286,6 +286,10 @@ class executor {
         const guard hold(lock_);
         return of.is_cancelled;
     }
+    bool is_finished(const group& of) const noexcept {
+        const guard hold(lock_);
+        return of.count == 0;
+    }
     bool has_threads() const noexcept { return !threads_.empty(); }
     void wait(group& of) {
         wait_until([&] { return of.count == 0; });

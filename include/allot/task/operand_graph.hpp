@@ -29,6 +29,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <new>
@@ -47,7 +48,8 @@ enum class operand_place : std::uint8_t {
     elsewhere, // its result comes by made_elsewhere()
 };
 
-/// Of results of one type: a handle, as stored<buffer>. Requires: the group outlives it.
+/// Of results of one type: a handle, as stored<buffer>. Requires: the group outlives it. Functions that take an id
+/// throw std::out_of_range for one that is not there. What functions of the user throw ends the group.
 template <spillable T> class operand_graph {
     using guard = detail::lock_guard<sys::mutex>;
     using state = operand::state;
@@ -96,7 +98,8 @@ template <spillable T> class operand_graph {
                 ++i->uses;
                 made->missing += i->now != state::done;
             }
-            is_ready = has_started_ && made->missing == 0;
+            if (has_ended_) made->now = state::withdrawn, made->is_finished = true;
+            is_ready = has_started_ && !has_ended_ && made->missing == 0;
             nodes_.push_back(std::move(made));
         }
         if (is_ready) ready(node_at(at));
@@ -113,12 +116,12 @@ template <spillable T> class operand_graph {
         }
         for (node* const n : all) ready(*n);
     }
-    /// Its place is that of tasks of a group with this number. False: it is done, or runs.
+    /// Its place is that of tasks of a group with this number, from its next attempt on. False: it is over.
     bool set_number(id of, std::int64_t number) {
         task_ref task;
         {
             const guard hold(lock_);
-            node& n = *nodes_[of];
+            node& n = *nodes_.at(of);
             n.number = number;
             if (!n.task_is_queued) return n.now == state::waiting;
             task = n.task;
@@ -131,28 +134,34 @@ template <spillable T> class operand_graph {
         std::vector<T> ended;
         {
             const guard hold(lock_);
-            if (!withdraw(*nodes_[of], all, ended)) return false;
+            if (!withdraw(*nodes_.at(of), all, ended)) return false;
         }
         for (node* const n : all) finish(*n);
         return true;
     }
-    /// The result of one that is made elsewhere. False: it is not.
+    /// The result of one that is made elsewhere; it may come before the outside scheduler has said so. False: it is
+    /// made here, or is over.
     bool made_elsewhere(id of, T result) {
         node& n = node_at(of);
         {
             const guard hold(lock_);
-            if (n.now != state::elsewhere) return false;
+            if (n.is_asked && !n.early) return n.early.emplace(std::move(result)), true;
         }
-        store(n, std::move(result));
-        return true;
+        return store(n, std::move(result), state::elsewhere);
+    }
+    /// The other place cannot make it: the group ends with this error.
+    void failed_elsewhere(id of, const std::exception_ptr& why) {
+        if (state_of(of) == state::elsewhere) group_.fail(why);
     }
     /// Asks the outside scheduler once more for those that are ready, and not now.
     void ask_again() {
         std::vector<node*> all;
         {
             const guard hold(lock_);
-            for (const auto& n : nodes_)
+            for (const auto& n : nodes_) {
+                n->asks_again = n->is_asked;
                 if (std::exchange(n->is_put_off, false)) all.push_back(n.get());
+            }
         }
         for (node* const n : all) ready(*n);
     }
@@ -162,7 +171,7 @@ template <spillable T> class operand_graph {
         state now{};
         {
             const guard hold(lock_);
-            node& n = *nodes_[of];
+            node& n = *nodes_.at(of);
             now = n.now;
             if (!n.is_finished) return n.finish.push_back(std::move(then));
         }
@@ -171,12 +180,12 @@ template <spillable T> class operand_graph {
     /// The result of one that is done, and that no operand needs any more. None: it is not, or was taken.
     std::optional<T> take(id of) {
         const guard hold(lock_);
-        node& n = *nodes_[of];
+        node& n = *nodes_.at(of);
         return n.uses == 0 ? std::exchange(n.result, std::nullopt) : std::nullopt;
     }
     state state_of(id of) const {
         const guard hold(lock_);
-        return nodes_[of]->now;
+        return nodes_.at(of)->now;
     }
 
   private:
@@ -195,10 +204,11 @@ template <spillable T> class operand_graph {
         std::size_t missing = 0; // inputs that are not done
         std::size_t uses = 0;    // by users that are not done, nor withdrawn
         std::optional<std::int64_t> number;
+        bool is_asked = false, asks_again = false; // the outside scheduler, now; and once more
         bool is_put_off = false, task_is_queued = false, is_finished = false;
         state now = state::waiting;
         task_ref task;
-        std::optional<T> result;
+        std::optional<T> result, early; // early: it came before the scheduler had said `elsewhere`
         std::vector<std::function<void(state)>> finish;
     };
     // An input of a task: the result of an operand that is done, where it is.
@@ -227,8 +237,9 @@ template <spillable T> class operand_graph {
             const auto kernel = [this](std::span<pinned> all, task_step& step) {
                 return this->in.attempt(*this, [&] { return compute(all, step); });
             };
-            return this->in.group_.add_known(this->says, std::move(from), kernel,
-                                             [this](T made) { this->in.store(*this, std::move(made)); });
+            return this->in.group_.add_known(this->says, std::move(from), kernel, [this](T made) {
+                this->in.store(*this, std::move(made), state::storing);
+            });
         }
         Compute compute;
     };
@@ -240,7 +251,7 @@ template <spillable T> class operand_graph {
 
     node& node_at(id of) const noexcept {
         const guard hold(lock_);
-        return *nodes_[of];
+        return *nodes_.at(of);
     }
     // Requires the lock.
     static void step(node& n, event by) noexcept {
@@ -276,15 +287,31 @@ template <spillable T> class operand_graph {
     }
     // Its inputs are done.
     void ready(node& n) {
-        const operand_place where = where_ != nullptr ? where_(n.at) : operand_place::here;
         std::vector<input> from;
-        {
+        std::optional<T> early;
+        for (;;) {
+            {
+                const guard hold(lock_);
+                if (n.now != state::waiting) return; // withdrawn meanwhile
+                n.is_asked = where_ != nullptr;
+            }
+            operand_place where = operand_place::here;
+            if (where_ != nullptr) calls([&] { where = where_(n.at); });
             const guard hold(lock_);
-            if (n.now != state::waiting) return; // withdrawn meanwhile
+            n.is_asked = false;
+            early = std::exchange(n.early, std::nullopt);
+            if (n.now != state::waiting) return;
+            if (where == operand_place::not_now && std::exchange(n.asks_again, false)) continue;
             if (where == operand_place::not_now) n.is_put_off = true;
             else step(n, where == operand_place::here ? event::ready : event::left);
-            if (where != operand_place::here) return;
-            for (node* const i : n.inputs) from.push_back({i, &n});
+            if (where == operand_place::not_now || (where == operand_place::elsewhere && !early)) return;
+            if (where == operand_place::here)
+                for (node* const i : n.inputs) from.push_back({i, &n});
+            break;
+        }
+        if (early && state_of(n.at) == state::elsewhere) {
+            store(n, *std::move(early), state::elsewhere);
+            return;
         }
         const task_ref task = n.queue(std::move(from));
         std::optional<std::int64_t> number;
@@ -296,11 +323,21 @@ template <spillable T> class operand_graph {
         }
         if (number) task.set_number(*number);
     }
-    void store(node& n, T made) {
+    // A function of the user: what it throws ends the group.
+    template <class Call> void calls(Call call) noexcept {
+        try {
+            call();
+        } catch (...) {
+            group_.fail(std::current_exception());
+        }
+    }
+    // False: it is in another state.
+    bool store(node& n, T made, state from) {
         std::vector<node*> next;
         std::vector<T> ended; // results that nobody needs any more
         {
             const guard hold(lock_);
+            if (n.now != from) return false;
             n.result.emplace(std::move(made));
             step(n, event::stored);
             for (node* const user : n.users)
@@ -309,6 +346,7 @@ template <spillable T> class operand_graph {
         }
         finish(n);
         for (node* const user : next) ready(*user);
+        return true;
     }
     // Requires the lock.
     static void release_inputs(node& n, std::vector<T>& ended) {
@@ -330,6 +368,7 @@ template <spillable T> class operand_graph {
         std::vector<node*> all;
         {
             const guard hold(lock_);
+            has_ended_ = true;
             for (const auto& n : nodes_) {
                 if (operand::is_legal(n->now, event::withdrew)) step(*n, event::withdrew);
                 if (n->now != state::done) all.push_back(n.get());
@@ -346,14 +385,14 @@ template <spillable T> class operand_graph {
             now = n.now;
             all.swap(n.finish);
         }
-        for (const auto& then : all) then(now);
+        for (const auto& then : all) calls([&] { then(now); });
     }
 
     task_group& group_;
     const std::function<operand_place(id)> where_;
     mutable sys::mutex lock_{lock_rank::operands};
     std::vector<std::unique_ptr<node>> nodes_;
-    bool has_started_ = false;
+    bool has_started_ = false, has_ended_ = false;
     cut cut_{*this};
 };
 

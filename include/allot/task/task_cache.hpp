@@ -41,8 +41,11 @@ template <spillable T> class task_cache {
     explicit task_cache(task_group& filled_by) noexcept : by_(&filled_by) { by_->add(cut_); }
     task_cache(const task_cache&) = delete;
     task_cache& operator=(const task_cache&) = delete;
+    /// Cancels the tasks of its group that are left, and waits for those that run: they use it.
     ~task_cache() {
-        if (by_ != nullptr) by_->remove(cut_);
+        if (by_ == nullptr) return;
+        by_->end_if_unfinished();
+        by_->remove(cut_);
     }
 
     /// After finish() the item ends at once. Throws: std::bad_alloc.
@@ -57,7 +60,8 @@ template <spillable T> class task_cache {
     /// No more are put: readers that wait get what is there, then nothing. Idempotent.
     void finish() noexcept { close(false); }
 
-    /// The first; waits for it. None: it is finished, and empty. Requires: not inside a task.
+    /// The first; waits for it, and runs tasks meanwhile if its group's executor has no threads. None: it is finished,
+    /// and empty. Requires: not inside a task.
     std::optional<T> pull() {
         return wait([&] { return !items_.empty(); }) ? take(items_.begin()) : std::nullopt;
     }
@@ -74,14 +78,25 @@ template <spillable T> class task_cache {
     }
     /// The first ones that have so many bytes together, for one task; waits for them. Fewer: it is finished.
     std::vector<T> pull_bytes(std::size_t bytes) {
-        std::vector<T> all;
+        struct taken {
+            explicit taken(task_cache& in) noexcept : of(in) {}
+            taken(const taken&) = delete;
+            taken& operator=(const taken&) = delete;
+            ~taken() { // a source threw: all are there again
+                const guard hold(of.lock_);
+                for (; !all.empty(); all.pop_back()) of.items_.push_front({std::move(all.back()), nullptr});
+                of.signal();
+            }
+            task_cache& of;
+            std::vector<T> all;
+        } mine{*this};
         for (std::size_t has = 0; has < bytes;) {
             std::optional<T> next = pull();
             if (!next) break;
             has = detail::sum_or_max(has, next->bytes());
-            all.push_back(*std::move(next));
+            mine.all.push_back(*std::move(next));
         }
-        return all;
+        return std::exchange(mine.all, {});
     }
     /// Waits until so many were put in all, taken or not. False: it is finished before. Requires: not inside a task.
     bool wait_for(std::size_t count) {
@@ -180,6 +195,11 @@ template <spillable T> class task_cache {
             if (!is_over) readers_.add(me);
             lock_.unlock();
             if (is_over) return false;
+            if (by_ != nullptr && by_->run_one_for_waiter()) {
+                const guard hold(lock_);
+                readers_.remove(me);
+                continue;
+            }
             if (!edge && by_ != nullptr) edge.emplace(by_->task());
             static_cast<void>(me.spot.wait_until(sys::parking::never));
             const guard hold(lock_);

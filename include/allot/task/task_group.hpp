@@ -88,6 +88,11 @@ class task_group {
         group_.watches.add(w);
         if (in_.is_cancelled(group_)) w.cancelled();
     }
+    void end_if_unfinished() {
+        if (in_.is_finished(group_)) return;
+        cancel();
+        join();
+    }
     void fail(std::exception_ptr error) noexcept { in_.fail(group_, std::move(error)); }
     // False: the executor has threads, or none may start.
     bool run_one_for_waiter() { return !in_.has_threads() && in_.run_one(); }
