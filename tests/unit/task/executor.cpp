@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -343,4 +344,97 @@ TEST_CASE("tasks wait for memory that another process has, and look at the syste
     goes_on = true;
     query.wait();
     ::close(file), ::unlink(at.c_str());
+}
+
+TEST_CASE("two threads that start at once beside a group's own limit do not wait for each other", "[task][executor]") {
+    for (int round = 0; round != 50; ++round) {
+        fixture f;
+        executor run{f.tasks, f.engine, {.threads = 4, .percent = 1000}};
+        task_group query{run, name{"query"}};
+        query.memory().set_limit(100_KiB);
+        std::atomic<int> ran{0};
+        for (int i = 0; i != 10; ++i) query.add({.overhead = 150_KiB}, [&] { ++ran; });
+        query.wait();
+        CHECK(ran == 10);
+    }
+}
+
+TEST_CASE("inputs that cannot leave, since their home is full, end no executor", "[task][executor]") {
+    fixture f;
+    f.disk.set_limit(0);
+    executor run{f.tasks, f.engine, {.threads = 4}};
+    task_group query{run, name{"query"}};
+    std::atomic<int> ran{0};
+    for (int i = 0; i != 8; ++i)
+        query.add({.overhead = 300_KiB}, allot::inputs(f.put(query.memory(), 50_KiB, i)),
+                  [&](std::span<batch::pinned>, task_step& step) {
+                      const charged mine{step.memory(), 300_KiB};
+                      ++ran;
+                  });
+    query.wait();
+    CHECK(ran == 8);
+}
+
+TEST_CASE("a task starts when others refund its bytes, or its limit is raised, though one runs on",
+          "[task][executor]") {
+    for (const bool raised : {true, false}) {
+        fixture f;
+        executor run{f.tasks, f.engine, {.threads = 2}};
+        task_group query{run, name{"query"}};
+        std::optional<charged> others;
+        others.emplace(f.engine, 500_KiB);
+        std::atomic<bool> begun{false}, second{false};
+        query.add({.overhead = 100_KiB}, [&] {
+            begun = true;
+            until([&] { return second.load(); });
+        });
+        until([&] { return begun.load(); });
+        query.add({.overhead = 500_KiB}, [&] { second = true; });
+        CHECK((run.stats().waiting == 1 && !second));
+        if (raised) f.engine.set_limit(2_MiB);
+        else others.reset();
+        query.wait();
+    }
+}
+
+TEST_CASE("a sink is called once, and its error is that of the group", "[task][executor]") {
+    fixture f;
+    executor run{f.tasks, f.engine};
+    task_group query{run, name{"query"}};
+    int kernels = 0, sinks = 0;
+    query.add({.name = "scan"}, [&] { return ++kernels; }, [&](int) { ++sinks, throw std::bad_alloc(); });
+    CHECK_THAT(message_of(query), ContainsSubstring("task scan of query: "));
+    CHECK((kernels == 1 && sinks == 1));
+}
+
+TEST_CASE("a kernel that splits its work by itself does so once it is alone", "[task][executor]") {
+    fixture f;
+    executor run{f.tasks, f.engine, {.threads = 2, .attempts = 200}};
+    task_group query{run, name{"query"}};
+    std::atomic<int> sum{0};
+    for (int i = 0; i != 3; ++i)
+        query.add({}, [&](task_step& step) {
+            std::vector<support::part> all{{0, 16}};
+            for (const int n : allot::oom::with_retry(all, support::halve, [&](const support::part& p) {
+                     const charged mine{step.memory(), p.bytes() * 100_KiB};
+                     return p.to - p.from;
+                 }))
+                sum += n;
+        });
+    query.wait();
+    CHECK(sum == 48);
+}
+
+TEST_CASE("errors of an executor say what was asked for, and where", "[task][executor]") {
+    fixture f;
+    executor run{f.tasks, f.engine, {.attempts = 3}};
+    task_group query{run, name{"query 7"}};
+    query.add({.name = "sort"}, [&](task_step& step) { static_cast<void>(charged{step.memory(), 2_MiB}); });
+    CHECK(message_of(query) ==
+          "allot: task sort of query 7: it ran out of memory in 3 attempts; the last one requested 2 MiB: over the "
+          "limit: account engine uses 0 bytes of 1 MiB");
+    allot::oom::arbiter other;
+    CHECK_THROWS_AS(executor(other, f.engine), std::invalid_argument);
+    account alone{name{"alone"}};
+    CHECK_THROWS_AS(executor(f.tasks, alone), std::invalid_argument);
 }

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <new>
 #include <optional>
 #include <random>
 #include <span>
@@ -200,4 +202,60 @@ TEST_CASE("each step of the table is that of an operand, and no other", "[task][
     CHECK(legal == allot::operand::steps.size());
     CHECK((!allot::operand::is_legal(state::done, allot::operand::event::begun) &&
            text_of(state::storing) == std::string("storing")));
+}
+
+TEST_CASE("answers from elsewhere may come early, come once, and may be an error", "[task][operands]") {
+    fixture f;
+    executor run{f.tasks, f.engine};
+    task_group query{run, name{"query"}};
+    int asked = 0;
+    graph_of_batches* all = nullptr;
+    graph_of_batches graph{query, [&](std::size_t of) {
+                               if (of == 0) CHECK(all->made_elsewhere(0, f.number(f.engine, 5)));
+                               if (of == 1 && ++asked == 1) return all->ask_again(), operand_place::not_now;
+                               return of < 2 ? operand_place::elsewhere : operand_place::here;
+                           }};
+    all = &graph;
+    const auto a = graph.add({}, {}, f.sum(0)), b = graph.add({}, {}, f.sum(0)), c = graph.add({}, {a, b}, f.sum(100));
+    graph.start();
+    CHECK((graph.state_of(a) == state::done && graph.state_of(b) == state::elsewhere && asked == 2));
+    CHECK((graph.made_elsewhere(b, f.number(f.engine, 7)) && !graph.made_elsewhere(b, f.number(f.engine, 8))));
+    query.wait();
+    CHECK(value_of(*graph.take(c)) == 112);
+    task_group other{run, name{"other"}};
+    graph_of_batches second{other, [](std::size_t) { return operand_place::elsewhere; }};
+    static_cast<void>(second.add({}, {}, f.sum(0)));
+    second.start();
+    second.failed_elsewhere(0, std::make_exception_ptr(std::runtime_error("it is gone")));
+    CHECK_THROWS_AS(other.wait(), std::runtime_error);
+    CHECK(second.state_of(0) == state::withdrawn);
+    CHECK_THROWS_AS(second.state_of(7), std::out_of_range);
+}
+
+TEST_CASE("what functions of the user throw ends the group; after its end nothing begins", "[task][operands]") {
+    fixture f;
+    executor run{f.tasks, f.engine, {.threads = 1}};
+    for (const bool by_callback : {true, false}) {
+        task_group query{run, name{"query"}};
+        int calls = 0;
+        graph_of_batches graph{query, [&](std::size_t) {
+                                   if (!by_callback) throw std::bad_alloc();
+                                   return operand_place::here;
+                               }};
+        const auto a = graph.add({}, {}, [&](auto, task_step& step) { return ++calls, f.number(step.memory(), 1); });
+        const auto b = graph.add({}, {a}, f.sum(1));
+        graph.on_finish(a, [](state s) {
+            if (s == state::done) throw std::bad_alloc();
+        });
+        graph.start();
+        CHECK_THROWS_AS(query.wait(), std::bad_alloc);
+        CHECK((calls == (by_callback ? 1 : 0) && graph.state_of(b) == state::withdrawn));
+        const auto late = graph.add({}, {}, f.sum(1));
+        int told = 0;
+        graph.on_finish(late, [&](state s) { told += s == state::withdrawn; });
+        CHECK(told == 1);
+        graph_of_batches another{query};
+        another.on_finish(another.add({}, {}, f.sum(1)), [&](state) { ++told; });
+        CHECK(told == 2);
+    }
 }

@@ -7,6 +7,7 @@
 #include <allot/task/task_cache.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <stdexcept>
@@ -136,4 +137,40 @@ TEST_CASE("readers of a group that fails get nothing more", "[task][cache]") {
         CHECK_THROWS_AS(makes.wait(), allot::task_error);
     }
     CHECK((!got && cache.is_cut() && cache.is_finished()));
+}
+
+TEST_CASE("a cache of a group that has ended is cut; one that ends before its tasks ends them", "[task][cache]") {
+    fixture f;
+    executor run{f.tasks, f.engine, {.threads = 1}};
+    task_group makes{run, name{"makes"}};
+    std::atomic<bool> begun{false};
+    std::atomic<int> ran{0};
+    {
+        task_cache<part> cache{makes};
+        makes.add({}, [&] {
+            begun = true;
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+            cache.put({1, 2});
+            ++ran;
+        });
+        for (int i = 0; i != 5; ++i) makes.add({}, [&] { cache.put({1, 2}), ++ran; });
+        until([&] { return begun.load(); });
+    } // as where an exception passes
+    CHECK(ran == 1);
+    const task_cache<part> late{makes};
+    CHECK((late.is_finished() && late.is_cut()));
+}
+
+TEST_CASE("a reader runs tasks itself where the executor has no threads; several items stay where a source throws",
+          "[task][cache]") {
+    fixture f;
+    executor run{f.tasks, f.engine};
+    task_group makes{run, name{"makes"}};
+    task_cache<part> cache{makes};
+    makes.add({}, [] { return part{7, 8}; }, cache.sink());
+    CHECK(cache.pull() == part{7, 8});
+    cache.put({0, 1}), cache.put({1, 2});
+    cache.put_source([]() -> part { throw std::runtime_error("no memory"); });
+    CHECK_THROWS_AS(cache.pull_bytes(100), std::runtime_error);
+    CHECK((cache.size() == 3 && cache.pull() == part{0, 1} && cache.pull_bytes(0).empty()));
 }
