@@ -57,6 +57,7 @@
 #include <vector>
 
 namespace allot::inline ALLOT_ABI {
+#if ALLOT_EXCEPTIONS
 
 struct executor_options {
     unsigned threads = 0;   // of its own; 0: those that call wait(), drain() or run_one()
@@ -662,5 +663,16 @@ inline bool task_ref::set_number(std::int64_t number) const noexcept {
     return of_ != nullptr && of_->in.set_number(*of_, number);
 }
 inline bool task_ref::withdraw() const noexcept { return of_ != nullptr && of_->in.withdraw(*of_); }
+
+#else
+/// Rejected at compile time: a kernel that runs out of memory ends by an exception.
+class executor {
+  public:
+    template <class... Arguments> explicit executor(Arguments&&...) {
+        static_assert(sizeof...(Arguments) == SIZE_MAX, "allot: an executor needs exceptions; without them use quotas "
+                                                        "and retry scopes (docs/tasks.md, docs/oom.md)");
+    }
+};
+#endif
 
 } // namespace allot::inline ALLOT_ABI

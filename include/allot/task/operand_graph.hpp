@@ -40,6 +40,7 @@
 #include <vector>
 
 namespace allot::inline ALLOT_ABI {
+#if ALLOT_EXCEPTIONS
 
 /// What an outside scheduler says of an operand that is ready.
 enum class operand_place : std::uint8_t {
@@ -395,5 +396,7 @@ template <spillable T> class operand_graph {
     bool has_started_ = false, has_ended_ = false;
     cut cut_{*this};
 };
+
+#endif
 
 } // namespace allot::inline ALLOT_ABI

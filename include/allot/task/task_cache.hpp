@@ -29,6 +29,7 @@
 #include <vector>
 
 namespace allot::inline ALLOT_ABI {
+#if ALLOT_EXCEPTIONS
 
 /// Requires: it outlives the tasks that use it.
 template <spillable T> class task_cache {
@@ -233,5 +234,7 @@ template <spillable T> class task_cache {
     task_group* const by_ = nullptr;
     cut cut_{*this};
 };
+
+#endif
 
 } // namespace allot::inline ALLOT_ABI

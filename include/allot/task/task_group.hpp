@@ -23,6 +23,7 @@
 #include <vector>
 
 namespace allot::inline ALLOT_ABI {
+#if ALLOT_EXCEPTIONS
 
 /// Requires: the executor and the name outlive it.
 class task_group {
@@ -102,5 +103,7 @@ class task_group {
     executor& in_;
     detail::group_of_tasks group_;
 };
+
+#endif
 
 } // namespace allot::inline ALLOT_ABI
