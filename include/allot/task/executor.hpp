@@ -31,19 +31,18 @@
 #include <allot/oom/retry.hpp>
 #include <allot/oom/retry_scope.hpp>
 #include <allot/oom/task.hpp>
-#include <allot/sync/called_list.hpp>
 #include <allot/sync/lock_guard.hpp>
-#include <allot/sync/spin_lock.hpp>
 #include <allot/sys/clock.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/parking.hpp>
-#include <allot/sys/system_memory.hpp>
 #include <allot/task/admission.hpp>
+#include <allot/task/executor_options.hpp>
+#include <allot/task/group_of_tasks.hpp>
 #include <allot/task/queued_task.hpp>
 #include <allot/task/task_error.hpp>
+#include <allot/task/task_room.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -59,23 +58,6 @@
 namespace allot::inline ALLOT_ABI {
 #if ALLOT_EXCEPTIONS
 
-struct executor_options {
-    unsigned threads = 0;   // of its own; 0: those that call wait(), drain() or run_one()
-    unsigned percent = 90;  // of the account's limit, that what runs stays below; at most 100
-    unsigned bypasses = 8;  // that a task which does not fit is passed
-    unsigned attempts = 10; // that run out of memory, of one task
-    // Where not null: tasks start only while the system has what they need, beside `system_reserve` bytes; it is read
-    // when one may start, and every 100 ms while one waits. Outlives the executor.
-    const system_memory* system = nullptr;
-    std::size_t system_reserve = std::size_t{64} << 20;
-};
-
-struct executor_stats {
-    std::size_t waiting = 0, running = 0, parked = 0; // tasks now
-    unsigned width = 0;                               // that may run at once now
-    std::uint64_t started = 0, done = 0, ran_out = 0, failed = 0;
-};
-
 class executor;
 
 namespace detail {
@@ -85,51 +67,6 @@ struct known_task {
     known_task(executor& runs, queued_task& t) noexcept : in(runs), of(&t) {}
     executor& in;
     queued_task* of; // null: it has ended
-};
-
-// An object that is called when a group was cancelled, or has failed.
-class group_watch {
-  public:
-    virtual void cancelled() noexcept = 0;
-
-  protected:
-    ~group_watch() = default;
-
-  private:
-    friend class group_watches;
-    called_hook<group_watch> place_;
-};
-class group_watches {
-  public:
-    void add(group_watch& w) noexcept { all_.add(lock_, w); }
-    void remove(group_watch& w) noexcept { static_cast<void>(all_.remove(lock_, w)); }
-    void cancelled() noexcept {
-        all_.for_each(lock_, [](group_watch& w) { w.cancelled(); });
-    }
-
-  private:
-    called_list<group_watch, &group_watch::place_> all_;
-    spin_lock lock_;
-};
-
-// A group, as the executor sees it.
-struct group_of_tasks {
-    group_of_tasks(oom::arbiter& tasks, account& parent, allot::name called, std::int64_t order)
-        : name(called.text), number(order), memory(parent, called), task(tasks, called.text, order, &memory) {}
-
-    static constexpr unsigned most_doubled = 4, forgets = 32;
-    const char* const name;
-    const std::int64_t number;
-    account memory;
-    oom::task task;
-    intrusive_list<queued_task, &queued_task::place_in_group> unfinished;
-    std::size_t count = 0; // of them
-    // Times that estimates are doubled, since tasks ran out of memory; one less after each `forgets` that did not.
-    std::atomic<unsigned> doubled{0};
-    unsigned ended_well = 0;
-    bool is_cancelled = false;
-    group_watches watches;
-    std::exception_ptr error; // the first one
 };
 
 } // namespace detail
@@ -199,8 +136,8 @@ class executor {
     /// Tasks share the account's limit. Requires: `tasks` is the arbiter of its root, and both outlive it.
     /// Throws: std::bad_alloc, std::system_error where a thread cannot begin; std::invalid_argument for another arbiter.
     executor(oom::arbiter& tasks, account& memory, const executor_options& o = {})
-        : tasks_(tasks), memory_(memory), options_(o), ready_(o.threads != 0 ? o.threads : most_callers, o.bypasses) {
-        options_.percent = detail::min(o.percent, 100U);
+        : tasks_(tasks), memory_(memory), most_attempts_(detail::max(o.attempts, 1U)), room_(memory, o),
+          ready_(o.threads != 0 ? o.threads : most_callers, o.bypasses) {
         if (!tasks.decides_for(memory))
             throw std::invalid_argument("allot: an executor's account is not below a root of its arbiter");
         try {
@@ -414,7 +351,7 @@ class executor {
         {
             const guard hold(lock_);
             if (news_ != seen) return;
-            if (options_.system != nullptr && ready_.waiting() != 0) until = sys::fine_clock::now() + look_at_system_ns;
+            if (room_.looks_at_system() && ready_.waiting() != 0) until = sys::fine_clock::now() + look_at_system_ns;
             sleepers_.add(me);
         }
         static_cast<void>(me.spot.wait_until(until));
@@ -438,44 +375,10 @@ class executor {
     static std::size_t needs_of(const task& t) noexcept {
         return detail::min(detail::sum_or_max(t.input_bytes(), beside_inputs(t)), most_needed);
     }
-    std::size_t share() const noexcept {
-        const std::size_t limit = memory_.limit();
-        return limit == SIZE_MAX ? limit : limit / 100 * options_.percent + limit % 100 * options_.percent / 100;
-    }
-    // Bytes below the share that are free, or that stores can free; and that the system has, beside those that running
-    // tasks were promised.
-    std::size_t room() const { return detail::min(room_in_account(), room_in_system()); }
-    std::size_t room_in_system() const noexcept {
-        if (options_.system == nullptr) return SIZE_MAX;
-        std::size_t free = 0;
-        try {
-            free = options_.system->available();
-        } catch (const std::bad_alloc&) {
-        }
-        if (free == SIZE_MAX) return free;
-        std::size_t kept = options_.system_reserve;
-        {
-            const guard hold(lock_);
-            kept = detail::sum_or_max(kept, promised_);
-        }
-        return free - detail::min(free, kept);
-    }
-    std::size_t room_in_account() const noexcept {
-        const std::size_t most = share();
-        if (most == SIZE_MAX) return most;
-        std::size_t can_leave = 0;
-        memory_.visit_reclaimers([&](const reclaimer& r) {
-            const std::size_t its = r.cost() != reclaimer::idle ? r.reclaimable(memory_) : SIZE_MAX;
-            if (its != SIZE_MAX) can_leave += its;
-        });
-        const std::size_t used = memory_.used(), stays = used - detail::min(used, can_leave);
-        return most - detail::min(most, stays);
-    }
     // Reserves what the task needs beside its pins; and, for a moment, the part of the limit that is kept free. The
     // task that runs alone needs neither.
     bool promise(task& t, account_reservation& sure) noexcept {
-        const std::size_t needs = detail::sum_or_max(t.away_bytes(), beside_inputs(t)),
-                          kept_free = memory_.limit() - share();
+        const std::size_t needs = detail::sum_or_max(t.away_bytes(), beside_inputs(t)), kept_free = room_.kept_free();
         if (needs == 0) return true;
         {
             const account_reservation margin = margin_.reserve_floor_for(kept_free, time_span{0});
@@ -510,7 +413,12 @@ class executor {
     // One thread at a time: of two that are promised memory at once, each could see the other one run, and neither
     // would.
     task* start(account_reservation& sure) noexcept {
-        const std::size_t free = room();
+        std::size_t promised = 0;
+        {
+            const guard hold(lock_);
+            promised = promised_;
+        }
+        const std::size_t free = room_.free(promised);
         task* t = nullptr;
         std::size_t missing = 0;
         {
@@ -570,7 +478,7 @@ class executor {
             if (!ran_out_of_memory()) return fails(e.what());
             if (has_changed)
                 return fails("it ran out of memory after it had changed its inputs, and cannot begin again");
-            if (t.attempts + 1 < options_.attempts) return ending::ran_out;
+            if (t.attempts + 1 < most_attempts_) return ending::ran_out;
             char line[out_of_memory::line_bytes];
             return fails(why_it_ran_out(e, t.attempts + 1, line));
         } catch (...) {
@@ -643,7 +551,8 @@ class executor {
 
     oom::arbiter& tasks_;
     account& memory_;
-    executor_options options_;
+    const unsigned most_attempts_;
+    const task_room room_;
     account margin_{memory_, allot::name{"kept free"}}; // for a moment, when a task starts
     mutable sys::mutex lock_{lock_rank::executor};
     admission ready_;

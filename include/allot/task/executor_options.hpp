@@ -1,0 +1,32 @@
+// What an executor is told, and what it counts.
+//
+// Cost: none. Threads: values.
+#pragma once
+
+#include <allot/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+class system_memory; // sys/system_memory.hpp
+
+struct executor_options {
+    unsigned threads = 0;   // of its own; 0: those that call wait(), drain() or run_one()
+    unsigned percent = 90;  // of the account's limit, that what runs stays below; at most 100
+    unsigned bypasses = 8;  // that a task which does not fit is passed
+    unsigned attempts = 10; // that run out of memory, of one task
+    // Where not null: tasks start only while the system has what they need, beside `system_reserve` bytes; it is read
+    // when one may start, and every 100 ms while one waits. Outlives the executor.
+    const system_memory* system = nullptr;
+    std::size_t system_reserve = std::size_t{64} << 20;
+};
+
+struct executor_stats {
+    std::size_t waiting = 0, running = 0, parked = 0; // tasks now
+    unsigned width = 0;                               // that may run at once now
+    std::uint64_t started = 0, done = 0, ran_out = 0, failed = 0;
+};
+
+} // namespace allot::inline ALLOT_ABI

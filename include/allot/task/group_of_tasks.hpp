@@ -1,0 +1,69 @@
+// A group of tasks, as the executor sees it; and those that are called when it is cancelled, or fails.
+//
+// Cost: 2 KiB. Threads: the executor's lock guards the members, but for the account and the watches.
+#pragma once
+
+#include <allot/account/account.hpp>
+#include <allot/config.hpp>
+#include <allot/core/intrusive_list.hpp>
+#include <allot/oom/arbiter.hpp>
+#include <allot/oom/task.hpp>
+#include <allot/sync/called_list.hpp>
+#include <allot/sync/spin_lock.hpp>
+#include <allot/task/queued_task.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+// An object that is called when a group was cancelled, or has failed.
+class group_watch {
+  public:
+    virtual void cancelled() noexcept = 0;
+
+  protected:
+    ~group_watch() = default;
+
+  private:
+    friend class group_watches;
+    called_hook<group_watch> place_;
+};
+class group_watches {
+  public:
+    void add(group_watch& w) noexcept { all_.add(lock_, w); }
+    void remove(group_watch& w) noexcept { static_cast<void>(all_.remove(lock_, w)); }
+    void cancelled() noexcept {
+        all_.for_each(lock_, [](group_watch& w) { w.cancelled(); });
+    }
+
+  private:
+    called_list<group_watch, &group_watch::place_> all_;
+    spin_lock lock_;
+};
+
+// A group, as the executor sees it.
+struct group_of_tasks {
+    group_of_tasks(oom::arbiter& tasks, account& parent, allot::name called, std::int64_t order)
+        : name(called.text), number(order), memory(parent, called), task(tasks, called.text, order, &memory) {}
+
+    static constexpr unsigned most_doubled = 4, forgets = 32;
+    const char* const name;
+    const std::int64_t number;
+    account memory;
+    oom::task task;
+    intrusive_list<queued_task, &queued_task::place_in_group> unfinished;
+    std::size_t count = 0; // of them
+    // Times that estimates are doubled, since tasks ran out of memory; one less after each `forgets` that did not.
+    std::atomic<unsigned> doubled{0};
+    unsigned ended_well = 0;
+    bool is_cancelled = false;
+    group_watches watches;
+    std::exception_ptr error; // the first one
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
