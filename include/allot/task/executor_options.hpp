@@ -1,4 +1,4 @@
-// What an executor is told, and what it counts.
+// The options of an executor, and what it counts.
 //
 // Cost: none. Threads: values.
 #pragma once
