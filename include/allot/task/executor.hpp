@@ -43,6 +43,7 @@
 #include <allot/task/task_room.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -150,7 +151,11 @@ class executor {
     executor(const executor&) = delete;
     executor& operator=(const executor&) = delete;
     /// Requires: its groups have ended.
-    ~executor() { stop(); }
+    ~executor() {
+        if (ALLOT_CHECKED != 0 && groups_.load(std::memory_order_relaxed) != 0)
+            report_misuse({.kind = misuse::living_group, .heap = memory_.name()});
+        stop();
+    }
 
     account& memory() const noexcept { return memory_; }
     oom::arbiter& tasks() const noexcept { return tasks_; }
@@ -229,7 +234,13 @@ class executor {
         return of.count == 0;
     }
     bool has_threads() const noexcept { return !threads_.empty(); }
+    void count_group(int by) noexcept { groups_.fetch_add(by, std::memory_order_relaxed); }
     void wait(group& of) {
+        if (ALLOT_CHECKED != 0) {
+            const oom::task_thread* const here = oom::task_thread::now(tasks_);
+            if (here != nullptr && here->task_now() == of.task.id())
+                report_misuse({.kind = misuse::waits_for_itself, .task = of.name});
+        }
         wait_until([&] { return of.count == 0; });
     }
     void wake(detail::known_task& of) noexcept {
@@ -563,6 +574,7 @@ class executor {
     std::size_t looks_at_ = 0;                  // bytes that are waited for; 0: none
     bool is_looking_ = false, is_starting_ = false, is_turned_away_ = false;
     bool stops_ = false;
+    std::atomic<int> groups_{0};
     reservation_request<look_again> later_{look_again{this}};
     std::vector<std::thread> threads_;
 };

@@ -31,7 +31,9 @@ class task_group {
     /// `number`: of a larger one tasks start first, and are rolled back last. Throws: std::bad_alloc; out_of_memory if
     /// the executor's account is closed.
     explicit task_group(executor& in, allot::name called = allot::name{"tasks"}, std::int64_t number = 0)
-        : in_(in), group_(in.tasks(), in.memory(), called, number) {}
+        : in_(in), group_(in.tasks(), in.memory(), called, number) {
+        in_.count_group(1);
+    }
     task_group(const task_group&) = delete;
     task_group& operator=(const task_group&) = delete;
     /// Calls cancel(), and waits for tasks that run. Requires: not inside a task. What its tasks have put elsewhere, as
@@ -39,6 +41,7 @@ class task_group {
     ~task_group() {
         in_.cancel(group_);
         in_.wait(group_);
+        in_.count_group(-1);
     }
 
     /// The account of its tasks: below the executor's.
