@@ -39,9 +39,4 @@ BUGS = {
         "pages_.give(first, n, [&] { given.end(); });",
         "pages_.give(first, n);",
         law=2),
-    "block_is_cut_for_a_few_bytes": bug(
-        "unit/chunk/chunk_arena.cpp",
-        "if (to < from && now_has - bytes < max(now_has / 4, least_cut)) return from;",
-        "if (to == from) return from;",
-        law=1),
 }

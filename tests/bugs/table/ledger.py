@@ -37,11 +37,6 @@ BUGS = {
         "std::memory_order_relaxed))",
         "word_.store(credit_word::of(from.credit() + more - bytes, open).bits, std::memory_order_relaxed);",
         law=1),
-    "limit_names_nobody": bug(
-        "unit/row/refusals.cpp",
-        "bytes, used, limit, name_});",
-        "bytes, used, limit});",
-        law=8),
     "credit_stays_below_a_closed_account": bug(
         "model/relacy_accounts.cpp",
         "n.close_credit();",

@@ -32,11 +32,6 @@ BUGS = {
         "waits_.made(e);",
         "",
         law=2),
-    "requesters_own_leave_first": bug(
-        "unit/spill/store.cpp",
-        "if (at_->bytes == 0 || is_own(*at_, for_) != own_ || !is_asked(*at_, for_)) continue;",
-        "if (at_->bytes == 0 || is_own(*at_, for_) == own_ || !is_asked(*at_, for_)) continue;",
-        law=2),
     "others_leave_for_a_query_at_its_own_limit": bug(
         "unit/spill/store.cpp",
         "return !by.life.is_closed() && (f.at == nullptr || by.is_below(f.at->node()));",

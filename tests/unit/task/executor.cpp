@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -135,6 +136,26 @@ TEST_CASE("what runs at once fits below the share, but for one that runs alone",
         CHECK(run.stats().ran_out == 0);
         CHECK((each == 950_KiB ? most == each : most <= 1_MiB * 9 / 10));
     }
+}
+
+TEST_CASE("what a task was promised is its own, though it has charged nothing yet", "[task][executor]") {
+    fixture f;
+    executor run{f.tasks, f.engine, {.threads = 2}};
+    task_group query{run, name{"query"}};
+    std::atomic<bool> begun{false}, goes_on{false}, large{false}, small{false};
+    query.add({.overhead = 600_KiB}, [&] {
+        begun = true;
+        until([&] { return goes_on.load(); });
+    });
+    until([&] { return begun.load(); });
+    CHECK((f.engine.used() == 600_KiB && f.engine.headroom() == 424_KiB));
+    query.add({.overhead = 500_KiB}, [&] { large = true; });
+    query.add({.overhead = 300_KiB}, [&] { small = true; });
+    until([&] { return small.load(); }); // it passes the one that does not fit
+    CHECK(!large);
+    goes_on = true;
+    query.wait();
+    CHECK(f.engine.used() == 0);
 }
 
 TEST_CASE("a task that runs out of memory begins again with the same inputs, behind the others", "[task][executor]") {
@@ -390,6 +411,7 @@ TEST_CASE("a task starts when others refund its bytes, or its limit is raised, t
         });
         until([&] { return begun.load(); });
         query.add({.overhead = 500_KiB}, [&] { second = true; });
+        std::this_thread::sleep_for(std::chrono::milliseconds(20)); // the second thread has looked, in vain
         CHECK((run.stats().waiting == 1 && !second));
         if (raised) f.engine.set_limit(2_MiB);
         else others.reset();
