@@ -393,7 +393,7 @@ class executor {
         if (needs == 0) return true;
         {
             const account_reservation margin = margin_.reserve_floor_for(kept_free, time_span{0});
-            if (margin) sure = t.of.memory.reserve_for(needs, time_span{0});
+            if (margin) t.of.memory.reserve_for(needs, time_span{0}).swap(sure);
             if (margin && sure) return true;
         }
         {

@@ -189,7 +189,7 @@ class quota {
             const charge_status s = settle(sure);
             if (s || !may_try_again(sure, s, ++tries_)) return end(s);
             sure.release();
-            sure = next_.reserve_floor_for(missing(), later_);
+            next_.reserve_floor_for(missing(), later_).swap(sure);
         }
         return sure.status();
     }
