@@ -20,7 +20,7 @@ class pin_request {
   public:
     /// Takes memory that is free, and asks nobody for theirs.
     explicit pin_request(account& of) noexcept : to(of), most_(time_span{0}), takes_free_only_(true) {}
-    /// As any request; it waits, if `most` is not null, in all so long.
+    /// As any request; where `most` is not null, it waits that long in all.
     pin_request(account& of, const wait_limit* most) noexcept
         : to(of), most_(most != nullptr ? *most : wait_limit{time_span{0}}), waits_(most != nullptr),
           end_(most_.deadline()) {}

@@ -36,7 +36,7 @@ class admission {
     explicit admission(unsigned threads, unsigned bypasses) noexcept
         : threads_(detail::max(threads, 1U)), bypasses_(bypasses), width_(threads_) {}
 
-    /// So that so many can wait without an allocation. Throws: std::bad_alloc.
+    /// Makes room for that many tasks, so that add() allocates nothing. Throws: std::bad_alloc.
     void reserve(std::size_t tasks) { waiting_.reserve(tasks); }
     /// Waits for its turn. Requires: it does not wait, nor run. Throws: std::bad_alloc.
     void add(admitted_task& t) { waiting_.push(t); }

@@ -274,6 +274,7 @@ class executor {
     struct sleeper {
         sys::parking spot{};
         list_hook<sleeper> place{};
+        bool is_listed = true;
     };
     struct look_again {
         executor* in;
@@ -291,7 +292,9 @@ class executor {
 
     void news() noexcept {
         ++news_;
-        for (sleeper* s = sleepers_.first(); s != nullptr; s = sleepers_.after(*s)) s->spot.signal(1);
+        for (sleeper* s = sleepers_.first(); s != nullptr; s = sleepers_.after(*s))
+            s->is_listed = false, s->spot.signal(1); // once
+        sleepers_.clear();
     }
     // False: it runs.
     bool stops_waiting(task& t) noexcept {
@@ -367,7 +370,7 @@ class executor {
         }
         static_cast<void>(me.spot.wait_until(until));
         const guard hold(lock_);
-        sleepers_.remove(me);
+        if (me.is_listed) sleepers_.remove(me);
     }
     void stop() noexcept {
         {
@@ -554,8 +557,7 @@ class executor {
             ends = ends || of.is_cancelled;
             if (ends) forget(t);
             else if (how == ending::ran_out || t.is_woken) queue(t);
-            else t.is_parked = true, ++stats_.parked;
-            news();
+            else t.is_parked = true, ++stats_.parked, news();
         }
         if (ends) end_all(of, &t);
     }

@@ -93,15 +93,18 @@ template <spillable T> class operand_graph {
                     throw std::invalid_argument("allot: an operand depends on one that is not there");
                 made->inputs.push_back(nodes_[i].get());
             }
-            nodes_.reserve(at + 1);
-            for (node* const i : made->inputs) {
-                i->users.push_back(made.get());
-                ++i->uses;
-                made->missing += i->now != state::done;
-            }
-            if (has_ended_) made->now = state::withdrawn, made->is_finished = true;
-            is_ready = has_started_ && !has_ended_ && made->missing == 0;
+            node& n = *made;
             nodes_.push_back(std::move(made));
+            try {
+                for (node* const i : n.inputs) i->users.push_back(&n);
+            } catch (...) {
+                for (node* const i : n.inputs) std::erase(i->users, &n);
+                nodes_.pop_back();
+                throw;
+            }
+            for (node* const i : n.inputs) ++i->uses, n.missing += i->now != state::done;
+            if (has_ended_) n.now = state::withdrawn, n.is_finished = true;
+            is_ready = has_started_ && !has_ended_ && n.missing == 0;
         }
         if (is_ready) ready(node_at(at));
         return at;

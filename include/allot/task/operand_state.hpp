@@ -55,7 +55,6 @@ inline constexpr auto steps = [] {
         {waiting, left, elsewhere},
         {waiting, withdrew, withdrawn},
         {queued, begun, loading},
-        {queued, left, elsewhere},
         {queued, withdrew, withdrawn},
         {loading, loaded, computing},
         {loading, ran_out, queued},

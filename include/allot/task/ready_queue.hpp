@@ -33,7 +33,7 @@ template <class Entry, queue_place Entry::* Place> class ready_queue {
     std::size_t size() const noexcept { return heap_.size(); }
     Entry* first() const noexcept { return heap_.empty() ? nullptr : heap_.front(); }
 
-    /// So that `n` entries are pushed without an allocation. Throws: std::bad_alloc.
+    /// Makes room for `n` entries, so that push() allocates nothing. Throws: std::bad_alloc.
     void reserve(std::size_t n) {
         if (n > heap_.capacity()) heap_.reserve(n + n / 2);
     }

@@ -77,7 +77,7 @@ template <spillable T> class task_cache {
         lock_.unlock();
         return std::nullopt;
     }
-    /// The first ones that have so many bytes together, for one task; waits for them. Fewer: it is finished.
+    /// The first items that have `bytes` together, for one task; waits for them. Fewer bytes: it is finished.
     std::vector<T> pull_bytes(std::size_t bytes) {
         struct taken {
             explicit taken(task_cache& in) noexcept : of(in) {}
@@ -99,7 +99,7 @@ template <spillable T> class task_cache {
         }
         return std::exchange(mine.all, {});
     }
-    /// Waits until so many were put in all, taken or not. False: it is finished before. Requires: not inside a task.
+    /// Waits until `count` items were put, taken or not. False: it is finished before. Requires: not inside a task.
     bool wait_for(std::size_t count) {
         const bool has = wait([&] { return put_ >= count; });
         if (has) lock_.unlock();

@@ -1,6 +1,6 @@
 // Tasks of an executor: what starts beside what, both places where memory runs out, errors, cancels, and wakers.
 #include <support/catch.hpp>
-#include <support/hooked_home.hpp>
+#include <support/task_engine.hpp>
 #include <support/tasks.hpp>
 
 #include <allot/spill/stored_buffer.hpp>
@@ -37,22 +37,7 @@ using support::until;
 
 namespace {
 
-struct fixture {
-    support::rescue ends{"an executor that waits for ever"};
-    allot::oom::arbiter tasks;
-    account engine{name{"engine"}, limit{1_MiB}, tasks}, disk{name{"disk"}};
-    allot::heap_memory heap;
-    allot::buffer_memory memory{heap};
-    support::hooked_home home{disk};
-    allot::store data{engine, home, name{"data"}};
-
-    ~fixture() { CHECK((engine.used() == 0 && disk.used() == 0)); }
-    batch put(account& by, std::size_t bytes, int with) {
-        allot::buffer b = memory.allocate(by, bytes);
-        std::memset(b.data(), with, bytes);
-        return data.put(std::move(b));
-    }
-};
+using fixture = support::task_engine;
 
 std::string message_of(task_group& g) {
     try {

@@ -1,6 +1,6 @@
 // Operands that depend on each other: order, results that end, places, withdrawals, errors.
 #include <support/catch.hpp>
-#include <support/hooked_home.hpp>
+#include <support/task_engine.hpp>
 #include <support/tasks.hpp>
 
 #include <allot/spill/stored_buffer.hpp>
@@ -33,27 +33,13 @@ using graph_of_batches = allot::operand_graph<batch>;
 
 namespace {
 
-struct fixture {
-    support::rescue ends{"operands that wait for ever"};
-    allot::oom::arbiter tasks;
-    account engine{name{"engine"}, limit{1_MiB}, tasks}, disk{name{"disk"}};
-    allot::heap_memory heap;
-    allot::buffer_memory memory{heap};
-    support::hooked_home home{disk};
-    allot::store data{engine, home, name{"data"}};
-
-    ~fixture() { CHECK((engine.used() == 0 && disk.used() == 0)); }
-    batch number(account& by, std::uint64_t n, std::size_t bytes = 8) {
-        allot::buffer b = memory.allocate(by, bytes);
-        b.set(0, n);
-        return data.put(std::move(b));
-    }
+struct fixture : support::task_engine {
     // The sum of its inputs, and n.
     auto sum(std::uint64_t n, std::size_t bytes = 8) {
         return [this, n, bytes](std::span<batch::pinned> in, task_step& step) {
             std::uint64_t all = n;
             for (const auto& b : in) all += b->get<std::uint64_t>(0);
-            return number(step.memory(), all, bytes);
+            return put_number(step.memory(), all, bytes);
         };
     }
 };
@@ -131,7 +117,7 @@ TEST_CASE("an outside scheduler places what is ready", "[task][operands]") {
     graph.start();
     query.wait();
     CHECK((graph.state_of(b) == state::elsewhere && graph.state_of(c) == state::waiting));
-    CHECK((!graph.made_elsewhere(a, f.number(f.engine, 7)) && graph.made_elsewhere(b, f.number(f.engine, 20))));
+    CHECK((!graph.made_elsewhere(a, f.put_number(f.engine, 7)) && graph.made_elsewhere(b, f.put_number(f.engine, 20))));
     says[2] = operand_place::here;
     graph.ask_again();
     query.wait();
@@ -148,7 +134,7 @@ TEST_CASE("operands get another place, and are withdrawn with those that depend 
     const auto noted = [&](char c) {
         return [&, c](std::span<batch::pinned>, task_step& step) {
             order += c;
-            return f.number(step.memory(), 1);
+            return f.put_number(step.memory(), 1);
         };
     };
     const auto a = graph.add({}, {}, noted('a')), b = graph.add({}, {}, noted('b')), c = graph.add({}, {}, noted('c')),
@@ -211,7 +197,7 @@ TEST_CASE("answers from elsewhere may come early, come once, and may be an error
     int asked = 0;
     graph_of_batches* all = nullptr;
     graph_of_batches graph{query, [&](std::size_t of) {
-                               if (of == 0) CHECK(all->made_elsewhere(0, f.number(f.engine, 5)));
+                               if (of == 0) CHECK(all->made_elsewhere(0, f.put_number(f.engine, 5)));
                                if (of == 1 && ++asked == 1) return all->ask_again(), operand_place::not_now;
                                return of < 2 ? operand_place::elsewhere : operand_place::here;
                            }};
@@ -219,7 +205,7 @@ TEST_CASE("answers from elsewhere may come early, come once, and may be an error
     const auto a = graph.add({}, {}, f.sum(0)), b = graph.add({}, {}, f.sum(0)), c = graph.add({}, {a, b}, f.sum(100));
     graph.start();
     CHECK((graph.state_of(a) == state::done && graph.state_of(b) == state::elsewhere && asked == 2));
-    CHECK((graph.made_elsewhere(b, f.number(f.engine, 7)) && !graph.made_elsewhere(b, f.number(f.engine, 8))));
+    CHECK((graph.made_elsewhere(b, f.put_number(f.engine, 7)) && !graph.made_elsewhere(b, f.put_number(f.engine, 8))));
     query.wait();
     CHECK(value_of(*graph.take(c)) == 112);
     task_group other{run, name{"other"}};
@@ -242,7 +228,8 @@ TEST_CASE("what functions of the user throw ends the group; after its end nothin
                                    if (!by_callback) throw std::bad_alloc();
                                    return operand_place::here;
                                }};
-        const auto a = graph.add({}, {}, [&](auto, task_step& step) { return ++calls, f.number(step.memory(), 1); });
+        const auto a =
+            graph.add({}, {}, [&](auto, task_step& step) { return ++calls, f.put_number(step.memory(), 1); });
         const auto b = graph.add({}, {a}, f.sum(1));
         graph.on_finish(a, [](state s) {
             if (s == state::done) throw std::bad_alloc();

@@ -1,6 +1,6 @@
 // Caches between tasks: order, what readers wait for, sources, and a group that fails.
 #include <support/catch.hpp>
-#include <support/hooked_home.hpp>
+#include <support/task_engine.hpp>
 #include <support/tasks.hpp>
 
 #include <allot/spill/stored_buffer.hpp>
@@ -30,18 +30,7 @@ using support::until;
 
 namespace {
 
-struct fixture {
-    support::rescue ends{"a cache that waits for ever"};
-    allot::oom::arbiter tasks;
-    account engine{name{"engine"}, limit{1_MiB}, tasks}, disk{name{"disk"}};
-    allot::heap_memory heap;
-    allot::buffer_memory memory{heap};
-    support::hooked_home home{disk};
-    allot::store data{engine, home, name{"data"}};
-
-    ~fixture() { CHECK((engine.used() == 0 && disk.used() == 0)); }
-    batch put(std::size_t bytes) { return data.put(memory.allocate(engine, bytes)); }
-};
+using fixture = support::task_engine;
 
 } // namespace
 
@@ -71,7 +60,7 @@ TEST_CASE("what is in memory is taken first, if any will do; several make one in
     fixture f;
     task_cache<batch> cache;
     for (std::size_t i = 1; i <= 4; ++i) {
-        batch b = f.put(i * 1000);
+        batch b = f.put(f.engine, i * 1000);
         if (i != 3) CHECK(b.spill());
         cache.put(std::move(b));
     }
@@ -79,7 +68,7 @@ TEST_CASE("what is in memory is taken first, if any will do; several make one in
     CHECK(cache.pull_any()->bytes() == 1000); // none is: the first
     const std::vector<batch> two = cache.pull_bytes(2001);
     CHECK((two.size() == 2 && cache.size() == 0));
-    cache.put(f.put(10));
+    cache.put(f.put(f.engine, 10));
     cache.finish();
     CHECK(cache.pull_bytes(1000).size() == 1);
     CHECK(cache.pull_bytes(1000).empty());
@@ -116,7 +105,9 @@ TEST_CASE("tasks fill a cache, and others wait for it without a thread", "[task]
                     }
                 });
             for (int i = 1; i <= 100; ++i)
-                makes.add({.output = 1000}, std::vector<part>{}, [&](task_step&) { return f.put(10); }, cache.sink());
+                makes.add(
+                    {.output = 1000}, std::vector<part>{}, [&](task_step&) { return f.put(f.engine, 10); },
+                    cache.sink());
             makes.wait();
             cache.finish();
             takes.wait();
