@@ -424,8 +424,7 @@ class executor {
         looks_at_ = 0;
         if (now) news();
     }
-    // One thread at a time: of two that are promised memory at once, each could see the other one run, and neither
-    // would.
+    // One thread at a time: else two could see each other run, be refused, and both wait for news of the other.
     task* start(account_reservation& sure) noexcept {
         std::size_t promised = 0;
         {
