@@ -31,6 +31,8 @@
 #include <allot/oom/retry.hpp>
 #include <allot/oom/retry_scope.hpp>
 #include <allot/oom/task.hpp>
+#include <allot/reclaim/cost_cap.hpp>
+#include <allot/reclaim/reclaimer.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/clock.hpp>
 #include <allot/sys/mutex.hpp>
@@ -206,9 +208,7 @@ class executor {
             for (task* t = of.unfinished.first(); t != nullptr;) {
                 task& now = *t;
                 t = of.unfinished.after(now);
-                if (!stops_waiting(now)) continue; // it runs
-                forget(now);
-                now.next_ended = std::exchange(ended, &now);
+                if (withdraws(now)) now.next_ended = std::exchange(ended, &now);
             }
         }
         of.task.remove();
@@ -246,8 +246,9 @@ class executor {
     void wake(detail::known_task& of) noexcept {
         const guard hold(lock_);
         if (of.of == nullptr) return;
-        of.of->is_woken = true;
-        if (std::exchange(of.of->is_parked, false)) --stats_.parked, queue(*of.of);
+        const bool was_parked = of.of->now == task_state::parked;
+        step(*of.of, task_event::woke);
+        if (was_parked) --stats_.parked, queue(*of.of);
     }
 
     bool set_number(detail::known_task& of, std::int64_t number) noexcept {
@@ -255,15 +256,15 @@ class executor {
         if (of.of == nullptr) return false;
         task& t = *of.of;
         t.number = number;
-        if (t.place.is_queued()) ready_.update(t, {number, t.place.at.order}), news();
+        if (t.now == task_state::waiting) ready_.update(t, {number, t.place.at.order}), news();
         return true;
     }
     bool withdraw(detail::known_task& of) noexcept {
         task* ended = nullptr;
         {
             const guard hold(lock_);
-            if (of.of == nullptr || !stops_waiting(*of.of)) return false;
-            forget(*(ended = of.of));
+            ended = of.of;
+            if (ended == nullptr || !withdraws(*ended)) return false;
         }
         end_all(ended->of, ended);
         return true;
@@ -296,12 +297,16 @@ class executor {
             s->is_listed = false, s->spot.signal(1); // once
         sleepers_.clear();
     }
+    static void step(task& t, task_event by) noexcept {
+        ALLOT_ASSERT(detail::task_table.is_legal(t.now, by), "a task's state takes the event");
+        t.now = detail::task_table.after(t.now, by);
+    }
     // False: it runs.
-    bool stops_waiting(task& t) noexcept {
-        if (t.place.is_queued()) return ready_.withdraw(t), true;
-        const bool was_parked = std::exchange(t.is_parked, false);
-        stats_.parked -= was_parked;
-        return was_parked;
+    bool withdraws(task& t) noexcept {
+        if (!detail::task_table.is_legal(t.now, task_event::withdrew)) return false;
+        t.now == task_state::waiting ? ready_.withdraw(t) : void(--stats_.parked);
+        step(t, task_event::withdrew);
+        return forget(t), true;
     }
     void forget(task& t) noexcept {
         t.of.unfinished.remove(t);
@@ -309,7 +314,6 @@ class executor {
     }
     // At the back of those with its number. There is room in the queue for all unfinished tasks.
     void queue(task& t) noexcept {
-        t.is_woken = false;
         t.place.at = {t.number, ++order_};
         ready_.add(t);
         news();
@@ -323,7 +327,7 @@ class executor {
         const unsigned next = ran_out ? detail::min(now + 1, group::most_doubled) : now - 1;
         of.doubled.store(next, std::memory_order_relaxed);
         for (task* t = of.unfinished.first(); t != nullptr; t = of.unfinished.after(*t))
-            if (t->place.is_queued()) t->needs = needs_of(*t);
+            if (t->now == task_state::waiting) t->needs = needs_of(*t);
     }
 
     // ---- Without it -------------------------------------------------------------------------------------------------
@@ -407,7 +411,8 @@ class executor {
         return false;
     }
     // Tasks are looked at again when that many bytes of the account are free: others may refund them, or raise its
-    // limit. One thread at a time queues the request.
+    // limit. What could leave for them counts as free already, so none is asked to. One thread at a time queues the
+    // request.
     void look_again_at(std::size_t bytes) noexcept {
         bytes = detail::min(bytes, memory_.limit());
         {
@@ -417,6 +422,7 @@ class executor {
             looks_at_ = bytes;
         }
         static_cast<void>(later_.cancel());
+        const cost_cap none{reclaimer::idle};
         const account_reservation now = margin_.reserve_floor_for(bytes, later_);
         const guard hold(lock_);
         is_looking_ = false;
@@ -434,13 +440,17 @@ class executor {
         const std::size_t free = room_.free(promised);
         task* t = nullptr;
         std::size_t missing = 0;
+        std::uint64_t seen = 0;
         {
             const guard hold(lock_);
             if (is_starting_) return is_turned_away_ = true, nullptr;
             t = static_cast<task*>(ready_.start(free));
             const admitted_task* const first = ready_.first();
-            if (t == nullptr && first != nullptr && first->needs > free) missing = first->needs - free;
-            if (t != nullptr) ++stats_.started, promised_ += t->needs, is_starting_ = t->needs != 0;
+            if (t == nullptr && first != nullptr && first->needs > free && first->needs <= room_.share())
+                missing = first->needs - free;
+            if (t != nullptr)
+                step(*t, task_event::started), ++stats_.started, promised_ += t->needs, is_starting_ = t->needs != 0;
+            seen = news_;
         }
         if (missing != 0) look_again_at(detail::sum_or_max(memory_.headroom(), missing));
         if (t == nullptr || t->needs == 0) return t;
@@ -449,10 +459,11 @@ class executor {
         if (!starts) t->unpin();
         const guard hold(lock_);
         is_starting_ = false;
-        if (std::exchange(is_turned_away_, false)) news();
+        if (std::exchange(is_turned_away_, false) && (starts || news_ != seen)) news(); // which they have missed
         if (starts) return t;
         --stats_.started;
         promised_ -= t->needs;
+        step(*t, task_event::put_back);
         ready_.put_back(*t);
         return nullptr;
     }
@@ -488,12 +499,12 @@ class executor {
             }
             scope.done();
         } catch (const std::exception& e) {
-            if (!ran_out_of_memory()) return fails(e.what());
+            if (!detail::ran_out_of_memory()) return fails(e.what());
             if (has_changed)
                 return fails("it ran out of memory after it had changed its inputs, and cannot begin again");
             if (t.attempts + 1 < most_attempts_) return ending::ran_out;
             char line[out_of_memory::line_bytes];
-            return fails(why_it_ran_out(e, t.attempts + 1, line));
+            return fails(detail::why_it_ran_out(e, t.attempts + 1, line));
         } catch (...) {
             return fails("an error that is no std::exception");
         }
@@ -516,28 +527,6 @@ class executor {
         t.unpin();
         return scope.wait(copy.why()) == verdict::try_again;
     }
-    static std::string_view why_it_ran_out(const std::exception& e, unsigned attempts, std::span<char> line) noexcept {
-        verdict_error copy{{}, memory_kind::host};
-        if (oom::detail::find_verdict(std::current_exception(), copy) == nullptr) return e.what();
-        text_writer out{line.data(), line.size()};
-        out.put("it ran out of memory in ").number(attempts).put(attempts == 1 ? " attempt" : " attempts");
-        out.put("; the last one requested ").bytes(copy.why().requested).put(": ");
-        write(out, refusal_of(copy.why()));
-        return out.view();
-    }
-    // Whether the exception that is handled is one, or has one nested.
-    static bool ran_out_of_memory() noexcept {
-        verdict_error copy{{}, memory_kind::host};
-        if (oom::detail::find_verdict(std::current_exception(), copy) != nullptr)
-            return copy.why().outcome != charge_outcome::removed;
-        try {
-            throw;
-        } catch (const std::bad_alloc&) {
-            return true;
-        } catch (...) {
-            return false;
-        }
-    }
     void run(task& t, account_reservation sure) {
         std::exception_ptr error;
         const ending how = attempt(t, std::move(sure), error);
@@ -554,9 +543,10 @@ class executor {
             if (how <= ending::ran_out) learn(of, how == ending::ran_out);
             if (how == ending::ran_out) t.is_alone = ++t.attempts > 1, t.needs = needs_of(t);
             ends = ends || of.is_cancelled;
+            step(t, ends ? task_event::finished : how == ending::ran_out ? task_event::ran_out : task_event::blocked);
             if (ends) forget(t);
-            else if (how == ending::ran_out || t.is_woken) queue(t);
-            else t.is_parked = true, ++stats_.parked, news();
+            else if (t.now == task_state::waiting) queue(t);
+            else ++stats_.parked, news();
         }
         if (ends) end_all(of, &t);
     }

@@ -11,6 +11,7 @@
 #include <allot/spill/spillable.hpp>
 #include <allot/task/admission.hpp>
 #include <allot/task/learned_ratio.hpp>
+#include <allot/task/task_state.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -86,7 +87,7 @@ class queued_task : public admitted_task {
     const task_needs said;
     std::int64_t number = 0; // its place; the group's, unless it got another
     unsigned attempts = 0;   // that ran out of memory
-    bool is_parked = false, is_woken = false;
+    task_state now = task_state::waiting;
     std::shared_ptr<known_task> known; // where others may ask for it
     list_hook<queued_task> place_in_group;
     queued_task* next_ended = nullptr;

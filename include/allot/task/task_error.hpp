@@ -4,13 +4,18 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
+#include <allot/oom/retry.hpp>
 
 #include <exception>
+#include <new>
+#include <span>
 #include <string_view>
 
 namespace allot::inline ALLOT_ABI {
 
+#if ALLOT_EXCEPTIONS
 /// "allot: task sum of query 7: " and the text of the error, which is nested: std::rethrow_if_nested().
 class task_error : public std::exception, public std::nested_exception {
   public:
@@ -25,4 +30,31 @@ class task_error : public std::exception, public std::nested_exception {
     char line_[400];
 };
 
+namespace detail {
+
+// Of the exception that is handled: whether it is one of memory that ran out, or has one nested.
+inline bool ran_out_of_memory() noexcept {
+    verdict_error copy{{}, memory_kind::host};
+    if (oom::detail::find_verdict(std::current_exception(), copy) != nullptr)
+        return copy.why().outcome != charge_outcome::removed;
+    try {
+        throw;
+    } catch (const std::bad_alloc&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+inline std::string_view why_it_ran_out(const std::exception& e, unsigned attempts, std::span<char> line) noexcept {
+    verdict_error copy{{}, memory_kind::host};
+    if (oom::detail::find_verdict(std::current_exception(), copy) == nullptr) return e.what();
+    text_writer out{line.data(), line.size()};
+    out.put("it ran out of memory in ").number(attempts).put(attempts == 1 ? " attempt" : " attempts");
+    out.put("; the last one requested ").bytes(copy.why().requested).put(": ");
+    write(out, refusal_of(copy.why()));
+    return out.view();
+}
+
+} // namespace detail
+#endif
 } // namespace allot::inline ALLOT_ABI

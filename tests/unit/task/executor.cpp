@@ -418,6 +418,41 @@ TEST_CASE("a task starts when others refund its bytes, or its limit is raised, t
     }
 }
 
+TEST_CASE("a task that waits for the end of another has nothing leave, nor its threads look all the time",
+          "[task][executor]") {
+    struct counter final : allot::reclaimer {
+        counter() noexcept : reclaimer("counter") {}
+        bool helps(const allot::shortage&) const noexcept override { return false; }
+        bool reclaim(const allot::shortage&) noexcept override { return false; }
+        std::size_t reclaimable(const account&) const noexcept override { return ++looks, 0; }
+        mutable std::atomic<int> looks{0};
+    };
+    for (const std::size_t needs : {2_MiB, 700_KiB}) { // more than the share; more than is free beside the other
+        fixture f;
+        counter looks;
+        f.engine.add(looks);
+        {
+            executor run{f.tasks, f.engine, {.threads = 3}};
+            task_group query{run, name{"query"}};
+            std::vector<batch> kept; // could leave
+            for (int i = 0; i != 4; ++i) kept.push_back(f.put(query.memory(), 50_KiB));
+            std::atomic<bool> begun{false}, goes{false};
+            query.add({.overhead = 500_KiB}, [&] {
+                begun = true;
+                until([&] { return goes.load(); });
+            });
+            until([&] { return begun.load(); });
+            const std::size_t left = f.data.stats().bytes_left;
+            query.add({.overhead = needs}, [] {});
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            CHECK((looks.looks < 50 && f.data.stats().bytes_left == left && run.stats().waiting == 1));
+            goes = true;
+            query.wait();
+        }
+        f.engine.remove(looks);
+    }
+}
+
 TEST_CASE("a sink is called once, and its error is that of the group", "[task][executor]") {
     fixture f;
     executor run{f.tasks, f.engine};

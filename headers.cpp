@@ -1,0 +1,1 @@
+#include <allot/device_rows.hpp>

@@ -1,0 +1,82 @@
+// The states of a task of an executor, and the steps between them: data, by which the executor steps, and from which
+// docs/tasks.md's picture is drawn.
+//
+//     waiting -> running -> ended
+//
+// Cost: 128 bytes, constant. Threads: any. Source: BlazingSQL's document of its executor, 2021.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/step_table.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+enum class task_state : std::uint8_t {
+    waiting, // for memory and a thread
+    running, // an attempt
+    woken,   // as running; its waker was called meanwhile
+    parked,  // until its waker is called
+    ended,
+};
+inline constexpr std::size_t task_states = 5;
+
+enum class task_event : std::uint8_t {
+    started,
+    put_back, // it was refused what it needs
+    ran_out,  // of memory
+    blocked,  // its kernel has returned would_block
+    woke,     // its waker was called
+    finished, // well, or with an error; or its group has ended
+    withdrew, // it, or its group, before it runs
+};
+inline constexpr std::size_t task_events = 7;
+
+struct task_transition {
+    task_state from;
+    task_event by;
+    task_state to;
+};
+
+inline constexpr auto task_transitions = [] {
+    using enum task_state;
+    using enum task_event;
+    return std::to_array<task_transition>({
+        {waiting, started, running},
+        {waiting, woke, waiting},
+        {waiting, withdrew, ended},
+        {running, put_back, waiting},
+        {running, ran_out, waiting},
+        {running, blocked, parked},
+        {running, woke, woken},
+        {running, finished, ended},
+        {woken, put_back, waiting},
+        {woken, ran_out, waiting},
+        {woken, blocked, waiting},
+        {woken, woke, woken},
+        {woken, finished, ended},
+        {parked, woke, waiting},
+        {parked, withdrew, ended},
+    });
+}();
+
+namespace detail {
+
+inline constexpr step_table<task_state, task_event, task_states, task_events> task_table{task_transitions};
+static_assert(!task_table.is_ambiguous(), "allot: two steps of one state and event");
+
+} // namespace detail
+
+constexpr const char* text_of(task_state s) noexcept {
+    constexpr const char* texts[] = {"waiting", "running", "woken", "parked", "ended"};
+    return texts[static_cast<std::size_t>(s)];
+}
+constexpr const char* text_of(task_event e) noexcept {
+    constexpr const char* texts[] = {"started", "put_back", "ran_out", "blocked", "woke", "finished", "withdrew"};
+    return texts[static_cast<std::size_t>(e)];
+}
+
+} // namespace allot::inline ALLOT_ABI
