@@ -6,12 +6,15 @@
 #include <allot/buffers.hpp>
 #include <allot/spill/spill_memory.hpp>
 #include <allot/spill/stored_device.hpp>
+#include <allot/task/task_cache.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -30,7 +33,8 @@ namespace {
 struct homes {
     explicit homes(std::uint64_t seed = 1) : m{{.execution = allot::device::execution::delayed, .seed = seed}} {}
     allocator_machine m;
-    account device{name{"device"}, limit{1_MiB}}, host{name{"host"}}, pinned{name{"pinned"}};
+    allot::oom::arbiter tasks;
+    account device{name{"device"}, limit{1_MiB}, tasks}, host{name{"host"}}, pinned{name{"pinned"}};
     allocator gpu{m.api, unheard, limit{64_MiB}};
     allot::on_stream<allocator> at{gpu, m.a};
     allot::buffer_memory memory{at};
@@ -45,8 +49,9 @@ struct homes {
         CHECK(gpu.stats().live == 0);
         CHECK(m.sim.hazards() == 0);
     }
-    device_buffer filled(std::size_t n, unsigned char with) {
-        device_buffer b{memory.allocate(device, n), at, through};
+    device_buffer filled(std::size_t n, unsigned char with) { return filled(n, with, device); }
+    device_buffer filled(std::size_t n, unsigned char with, account& by) {
+        device_buffer b{memory.allocate(by, n), at, through};
         REQUIRE(m.api.fill_async(b.bytes.data(), with, n, m.a)); // not done yet
         return b;
     }
@@ -240,4 +245,36 @@ TEST_CASE("staging that the device or the account refuses says so", "[spill][dev
             CHECK(pinned.used() == 0);
         }
     CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("tasks of an executor share the memory of a device, and their inputs leave for the host", "[spill][task]") {
+    homes h;
+    allot::executor run{h.tasks, h.device, {.threads = 2}};
+    allot::task_group query{run, name{"query"}};
+    allot::task_cache<stored> made{query};
+    std::atomic<int> now{0}, most{0}, wrong{0};
+    for (unsigned char i = 0; i != 24; ++i) // 2.4 MiB of 1 MiB
+        query.add(
+            {.name = "scan", .output = 100'000},
+            [&h, i](allot::task_step& step) { return h.inputs.put(h.filled(100'000, i, step.memory())); }, made.sink());
+    query.wait();
+    while (std::optional<stored> first = made.try_pull()) {
+        std::optional<stored> second = made.try_pull();
+        query.add({.name = "join", .overhead = 250'000}, allot::inputs(*std::move(first), *std::move(second)),
+                  [&](std::span<stored::pinned> in, allot::task_step& step) {
+                      const int n = ++now;
+                      for (int m = most; m < n && !most.compare_exchange_weak(m, n);) {
+                      }
+                      const device_buffer table = h.filled(250'000, 7, step.memory());
+                      for (int ms = 0; most != 2 && ms != 500; ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                      for (const auto& b : in) {
+                          const std::vector<unsigned char> all = h.read(*b, h.m.a);
+                          wrong += all.size() != 100'000 || all.front() != all.back();
+                      }
+                      --now;
+                  });
+    }
+    query.wait();
+    CHECK((wrong == 0 && most == 2 && h.inputs.stats().bytes_left >= 1'300'000 && run.stats().done == 36));
+    CHECK((run.stats().ran_out == 0 && h.device.peak() <= 1_MiB));
 }
