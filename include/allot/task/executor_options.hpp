@@ -21,6 +21,9 @@ struct executor_options {
     // when one may start, and every 100 ms while one waits. Outlives the executor.
     const system_memory* system = nullptr;
     std::size_t system_reserve = std::size_t{64} << 20;
+    // And while its pressure() is at most that, in hundredths of a percent; 10,000: it is not read. Above it they start
+    // one after the other.
+    unsigned most_pressure = 10'000;
 };
 
 struct executor_stats {

@@ -19,7 +19,8 @@ namespace allot::inline ALLOT_ABI {
 class task_room {
   public:
     task_room(const account& of, const executor_options& o) noexcept
-        : of_(of), percent_(detail::min(o.percent, 100U)), system_(o.system), reserve_(o.system_reserve) {}
+        : of_(of), percent_(detail::min(o.percent, 100U)), system_(o.system), reserve_(o.system_reserve),
+          most_pressure_(o.most_pressure) {}
 
     /// `promised`: bytes that running tasks may take yet.
     std::size_t free(std::size_t promised) const noexcept { return detail::min(in_account(), in_system(promised)); }
@@ -49,19 +50,22 @@ class task_room {
         std::size_t has = 0; // as where the host has no memory to read it
 #if ALLOT_EXCEPTIONS
         try {
-            has = system_->available();
+            has = has_pressure() ? 0 : system_->available();
         } catch (const std::bad_alloc&) {
         }
 #else
-        has = system_->available();
+        has = has_pressure() ? 0 : system_->available();
 #endif
         return has == SIZE_MAX ? has : has - detail::min(has, detail::sum_or_max(reserve_, promised));
     }
+
+    bool has_pressure() const { return most_pressure_ < 10'000 && system_->pressure() > most_pressure_; }
 
     const account& of_;
     const unsigned percent_;
     const system_memory* const system_;
     const std::size_t reserve_;
+    const unsigned most_pressure_;
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -266,7 +266,8 @@ TEST_CASE("tasks of an executor share the memory of a device, and their inputs l
                       for (int m = most; m < n && !most.compare_exchange_weak(m, n);) {
                       }
                       const device_buffer table = h.filled(250'000, 7, step.memory());
-                      for (int ms = 0; most != 2 && ms != 500; ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                      for (int ms = 0; most != 2 && ms != 500; ++ms)
+                          std::this_thread::sleep_for(std::chrono::milliseconds(1));
                       for (const auto& b : in) {
                           const std::vector<unsigned char> all = h.read(*b, h.m.a);
                           wrong += all.size() != 100'000 || all.front() != all.back();

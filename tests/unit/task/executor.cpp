@@ -311,16 +311,24 @@ TEST_CASE("inputs of the tasks at the back leave first, so those in front are no
 }
 
 TEST_CASE("tasks wait for memory that another process has, and look at the system by a timer", "[task][executor]") {
-    std::string at = (std::filesystem::temp_directory_path() / "allot-meminfo-XXXXXX").string();
-    const int file = ::mkstemp(at.data());
-    REQUIRE(file >= 0);
-    const auto has = [&](int kib) {
-        const std::string text = "MemAvailable: " + std::to_string(kib) + " kB   \n";
-        return ::pwrite(file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+    struct system_file {
+        system_file() : file(::mkstemp(at.data())) { REQUIRE(file >= 0); }
+        system_file(const system_file&) = delete;
+        ~system_file() { ::close(file), ::unlink(at.c_str()); }
+        bool write(const std::string& text) const {
+            return ::pwrite(file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+        }
+        std::string at = (std::filesystem::temp_directory_path() / "allot-system-XXXXXX").string();
+        int file;
     };
-    const allot::system_memory machine{{at, "", "", ""}};
+    const system_file meminfo, psi;
+    const auto has = [&](int kib) { return meminfo.write("MemAvailable: " + std::to_string(kib) + " kB   \n"); };
+    const auto waits = [&](const char* percent) { return psi.write("some avg10=" + std::string(percent) + " "); };
+    const allot::system_memory machine{{meminfo.at, "", "", psi.at}};
+    REQUIRE(waits("10.00"));
     fixture f;
-    executor run{f.tasks, f.engine, {.threads = 2, .system = &machine, .system_reserve = 100_KiB}};
+    executor run{
+        f.tasks, f.engine, {.threads = 2, .system = &machine, .system_reserve = 100_KiB, .most_pressure = 1000}};
     task_group query{run, name{"query"}};
     std::atomic<int> now{0}, most{0};
     std::atomic<bool> goes_on{false};
@@ -349,7 +357,21 @@ TEST_CASE("tasks wait for memory that another process has, and look at the syste
     until([&] { return now == 2; });
     goes_on = true;
     query.wait();
-    ::close(file), ::unlink(at.c_str());
+    goes_on = false;
+    REQUIRE(waits("10.01")); // others wait for memory
+    for (int i = 0; i != 2; ++i)
+        query.add({.overhead = 1_KiB}, [&] {
+            ++now;
+            until([&] { return goes_on.load(); });
+            --now;
+        });
+    until([&] { return now == 1; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    CHECK((now == 1 && run.stats().waiting == 1));
+    REQUIRE(waits("00.00"));
+    until([&] { return now == 2; });
+    goes_on = true;
+    query.wait();
 }
 
 TEST_CASE("threads start one task at a time, so none waits for another that is put back", "[task][executor]") {
