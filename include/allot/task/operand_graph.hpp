@@ -106,7 +106,7 @@ template <spillable T> class operand_graph {
             if (has_ended_) n.now = state::withdrawn, n.is_finished = true;
             is_ready = has_started_ && !has_ended_ && n.missing == 0;
         }
-        if (is_ready) ready(node_at(at));
+        if (is_ready) ready({&node_at(at)});
         return at;
     }
     /// Begins those that are ready. Operands that are added later begin at once, if they are ready. Idempotent.
@@ -118,7 +118,7 @@ template <spillable T> class operand_graph {
             for (const auto& n : nodes_)
                 if (n->missing == 0) all.push_back(n.get());
         }
-        for (node* const n : all) ready(*n);
+        ready(std::move(all));
     }
     /// Its place is that of tasks of a group with this number, from its next attempt on. False: it is over.
     bool set_number(id of, std::int64_t number) {
@@ -138,7 +138,14 @@ template <spillable T> class operand_graph {
         std::vector<T> ended;
         {
             const guard hold(lock_);
-            if (!withdraw(*nodes_.at(of), all, ended)) return false;
+            node& n = *nodes_.at(of);
+            if (n.now == state::withdrawn) return true;
+            all.reserve(nodes_.size()), ended.reserve(nodes_.size());
+            if (!withdraw(n, ended)) return false;
+            all.push_back(&n);
+            for (std::size_t i = 0; i != all.size(); ++i)
+                for (node* const user : all[i]->users) // they wait for it
+                    if (withdraw(*user, ended)) all.push_back(user);
         }
         for (node* const n : all) finish(*n);
         return true;
@@ -167,7 +174,7 @@ template <spillable T> class operand_graph {
                 if (std::exchange(n->is_put_off, false)) all.push_back(n.get());
             }
         }
-        for (node* const n : all) ready(*n);
+        ready(std::move(all));
     }
     /// Calls then(done or withdrawn) once: at once, where that has come already; else on the thread that ends it. Where
     /// the group ends before: with the state that it has then.
@@ -289,14 +296,19 @@ template <spillable T> class operand_graph {
             throw;
         }
     }
-    // Its inputs are done.
-    void ready(node& n) {
+    // Their inputs are done; and those of others, once results of these have come from elsewhere.
+    void ready(std::vector<node*> all) {
+        for (std::size_t i = 0; i != all.size(); ++i)
+            if (std::optional<T> early = place(*all[i])) store(*all[i], *std::move(early), state::elsewhere, all);
+    }
+    // Asks where it is made; its task is queued if that is here. Returns: its result, if that has come from elsewhere.
+    std::optional<T> place(node& n) {
         std::vector<input> from;
         std::optional<T> early;
         for (;;) {
             {
                 const guard hold(lock_);
-                if (n.now != state::waiting) return; // withdrawn meanwhile
+                if (n.now != state::waiting) return std::nullopt; // withdrawn meanwhile
                 n.is_asked = where_ != nullptr;
             }
             operand_place where = operand_place::here;
@@ -304,18 +316,14 @@ template <spillable T> class operand_graph {
             const guard hold(lock_);
             n.is_asked = false;
             early = std::exchange(n.early, std::nullopt);
-            if (n.now != state::waiting) return;
+            if (n.now != state::waiting) return std::nullopt;
             if (where == operand_place::not_now && std::exchange(n.asks_again, false)) continue;
             if (where == operand_place::not_now) n.is_put_off = true;
             else step(n, where == operand_place::here ? event::ready : event::left);
-            if (where == operand_place::not_now || (where == operand_place::elsewhere && !early)) return;
-            if (where == operand_place::here)
-                for (node* const i : n.inputs) from.push_back({i, &n});
+            if (where == operand_place::not_now) return std::nullopt;
+            if (where == operand_place::elsewhere) return early;
+            for (node* const i : n.inputs) from.push_back({i, &n});
             break;
-        }
-        if (early && state_of(n.at) == state::elsewhere) {
-            store(n, *std::move(early), state::elsewhere);
-            return;
         }
         const task_ref task = n.queue(std::move(from));
         std::optional<std::int64_t> number;
@@ -326,6 +334,7 @@ template <spillable T> class operand_graph {
             number = n.number;
         }
         if (number) task.set_number(*number);
+        return std::nullopt;
     }
     // A function of the user: what it throws ends the group.
     template <class Call> void calls(Call call) noexcept {
@@ -338,10 +347,17 @@ template <spillable T> class operand_graph {
     // False: it is in another state.
     bool store(node& n, T made, state from) {
         std::vector<node*> next;
+        if (!store(n, std::move(made), from, next)) return false;
+        ready(std::move(next));
+        return true;
+    }
+    // `next`: gets those that have all their inputs now.
+    bool store(node& n, T made, state from, std::vector<node*>& next) {
         std::vector<T> ended; // results that nobody needs any more
         {
             const guard hold(lock_);
             if (n.now != from) return false;
+            next.reserve(next.size() + n.users.size()), ended.reserve(n.inputs.size());
             n.result.emplace(std::move(made));
             step(n, event::stored);
             for (node* const user : n.users)
@@ -349,7 +365,6 @@ template <spillable T> class operand_graph {
             release_inputs(n, ended);
         }
         finish(n);
-        for (node* const user : next) ready(*user);
         return true;
     }
     // Requires the lock.
@@ -357,28 +372,25 @@ template <spillable T> class operand_graph {
         for (node* const i : n.inputs)
             if (--i->uses == 0 && i->result) ended.push_back(*std::exchange(i->result, std::nullopt));
     }
-    // Requires the lock.
-    bool withdraw(node& n, std::vector<node*>& all, std::vector<T>& ended) {
-        if (n.now == state::withdrawn) return true;
+    // Requires the lock. False: it runs, or is over.
+    static bool withdraw(node& n, std::vector<T>& ended) {
         if (!operand::is_legal(n.now, event::withdrew)) return false;
         if (n.now == state::queued && !n.task.withdraw()) return false; // a thread has it
         step(n, event::withdrew);
-        all.push_back(&n);
         release_inputs(n, ended);
-        for (node* const user : n.users) static_cast<void>(withdraw(*user, all, ended)); // they wait for it
         return true;
     }
     void group_has_ended() noexcept {
-        std::vector<node*> all;
+        id end = 0;
         {
             const guard hold(lock_);
             has_ended_ = true;
-            for (const auto& n : nodes_) {
+            end = nodes_.size();
+            for (const auto& n : nodes_)
                 if (operand::is_legal(n->now, event::withdrew)) step(*n, event::withdrew);
-                if (n->now != state::done) all.push_back(n.get());
-            }
         }
-        for (node* const n : all) finish(*n);
+        for (id at = 0; at != end; ++at) // later ones are withdrawn where they are added
+            if (state_of(at) != state::done) finish(node_at(at));
     }
     void finish(node& n) {
         std::vector<std::function<void(state)>> all;

@@ -246,3 +246,29 @@ TEST_CASE("what functions of the user throw ends the group; after its end nothin
         CHECK(told == 2);
     }
 }
+
+TEST_CASE("long chains end one after the other: elsewhere, here, and withdrawn", "[task][operands]") {
+    struct one {
+        int pin() const noexcept { return 1; }
+        std::size_t bytes() const noexcept { return 0; }
+    };
+    using place = allot::operand_place;
+    constexpr std::size_t many = 40'000; // each within the other would be more than a thread's stack
+    for (const place where : {place::elsewhere, place::here, place::not_now}) {
+        fixture f;
+        executor run{f.tasks, f.engine};
+        task_group query{run, name{"query"}};
+        allot::operand_graph<one>* made = nullptr;
+        allot::operand_graph<one> graph{query, [&](std::size_t id) {
+                                            if (where == place::elsewhere) made->made_elsewhere(id, {});
+                                            return where;
+                                        }};
+        made = &graph;
+        std::size_t last = graph.add({}, {}, [](auto, task_step&) { return one{}; });
+        for (std::size_t i = 1; i != many; ++i) last = graph.add({}, {last}, [](auto, task_step&) { return one{}; });
+        graph.start();
+        query.wait();
+        if (where == place::not_now) CHECK(graph.withdraw(0));
+        CHECK(graph.state_of(last) == (where == place::not_now ? state::withdrawn : state::done));
+    }
+}
