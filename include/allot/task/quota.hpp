@@ -164,7 +164,9 @@ class quota {
     charge_status settle(account_reservation& sure) noexcept {
         charge_status s = sure.status();
         const auto move = [&](account_reservation& from, account_reservation& to, std::size_t bytes) {
-            if (s && bytes != 0) s = from.move_to(to, bytes);
+            if (s && bytes > from.bytes()) // an account has charged more than when it was computed
+                s = next_.node().above()->refused(charge_outcome::over_limit, bytes);
+            else if (s && bytes != 0) s = from.move_to(to, bytes);
         };
         for (promise& p : promises_) move(p.floor, sure, p.gives());
         for (promise& p : promises_) move(sure, p.floor, p.more());
@@ -176,7 +178,7 @@ class quota {
         }
         return s;
     }
-    // An account has charged more than when it was computed what is missing.
+    // It is computed again what is missing.
     bool may_try_again(const account_reservation& sure, const charge_status& s, unsigned tries) const noexcept {
         return sure && s.outcome == charge_outcome::over_limit && tries < most_tries;
     }

@@ -76,7 +76,9 @@ TEST_CASE("what no quota can promise fails at once, and changes nothing", "[task
     s = sure.request({{f.a, 20}, {f.b, 1}, {f.a, 30}}, 0_ms);
     CHECK((s.outcome == charge_outcome::misused && std::string_view(s.name) == "an account is twice in a batch"));
     account below{f.a, name{"below"}};
-    CHECK((sure.request({{below, 1}}, 0_ms).outcome == charge_outcome::misused));
+    s = sure.request({{below, 1}}, 0_ms);
+    CHECK(
+        (s.outcome == charge_outcome::misused && std::string_view(s.name) == "the account is no child of the quota's"));
     CHECK((sure.request({{f.engine, 1}}, 0_ms).outcome == charge_outcome::misused));
     account small{f.engine, name{"small"}, limit{5}};
     CHECK((s = sure.request({{f.a, 20}, {small, 6}}, allot::forever), s.at == &small));
@@ -175,4 +177,33 @@ TEST_CASE("threads: promises that change beside charges never pass the limit", "
         });
     threads.clear();
     CHECK(f.engine.peak() <= 300);
+}
+
+TEST_CASE("what a batch adds is computed again when it is granted", "[task][quota]") {
+    fixture f;
+    account d{f.engine, name{"d"}};
+    quota others{f.engine}, sure{f.engine};
+    CHECK((others.request({{d, 150}}, 0_ms) && sure.request({{f.a, 100}}, 0_ms)));
+    std::optional<charge_status> said;
+    const auto note = [&](const charge_status& s) { said = s; };
+    CHECK(sure.request({{f.a, 0}, {f.b, 200}}, note).outcome == charge_outcome::queued); // 100 more, as it is now
+    REQUIRE(f.a.try_charge(100)); // its own: so it gives up none, and the batch needs 200
+    others.release();
+    CHECK((said && *said && sure.promised(f.b) == 200 && f.engine.used() == 300 && f.engine.peak() <= 300));
+    f.a.refund(100);
+}
+
+TEST_CASE("a batch that an account refuses in the end is refused as a whole, and says so", "[task][quota]") {
+    fixture f;
+    quota others{f.engine}, sure{f.engine};
+    CHECK((others.request({{f.c, 150}}, 0_ms) && sure.request({{f.a, 100}, {f.b, 10}}, 0_ms)));
+    std::optional<charge_status> said;
+    CHECK(sure.request({{f.a, 0}, {f.b, 200}}, [&](const charge_status& s) { said = s; }).outcome ==
+          charge_outcome::queued);
+    f.b.set_limit(50); // meanwhile
+    others.release();
+    CHECK((said && said->outcome == charge_outcome::over_limit && said->at == &f.b));
+    CHECK((sure.promised(f.a) == 100 && sure.promised(f.b) == 10 && f.engine.used() == 110));
+    CHECK(others.request({{f.c, 190}}, 0_ms)); // all is taken
+    CHECK(sure.request({{f.b, 51}}, allot::forever).at == &f.b);
 }
