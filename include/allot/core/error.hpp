@@ -96,7 +96,7 @@ enum class misuse {
     living_scope,       // a task_thread ends before a retry_scope, scoped_wait or no_rollback that began under it
     living_task,        // an arbiter ends before a task or resource of it
     living_group,       // an executor ends before a task_group of it
-    waits_for_itself,   // a task waits for the end of its own group
+    waits_for_itself,   // a task waits for tasks of its own executor
     living_root,        // an arbiter ends before a root account that has it
     other_arbiter,      // a thread is to work for a task of another arbiter than its task_thread's
     inactive_scope,     // a task_thread joins a retry_scope that has no task, or has ended
@@ -151,7 +151,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a task_thread ends before a retry_scope, scoped_wait or no_rollback that began under it: end that first",
         "an arbiter ends before a task or resource of it: end them first",
         "an executor ends before a group of its tasks: destroy the group first",
-        "a task waits for the end of its own group, which waits for the task: return from its kernel first",
+        "a task waits for tasks of its own executor, which may wait for it: return from its kernel first",
         "an arbiter ends before a root account that has it: end the account first",
         "a task of another arbiter than the task_thread's: begin a second task_thread for it",
         "a task_thread joins a retry_scope without a task, or that has ended: join one of a thread with a task_thread",

@@ -1,7 +1,7 @@
 // What the calling thread is inside of: calls of a user's code, tokens of tasks, retry scopes, a request that waits.
 //
 // Tokens on the thread's stack set the members and restore them, so each names the innermost one, or is as below.
-// Invariant: it has no other thread's. Cost: 128 bytes per thread; read where a request is refused, and by tokens.
+// Invariant: it has no other thread's. Cost: 136 bytes per thread; read where a request is refused, and by tokens.
 // Threads: the thread itself.
 #pragma once
 
@@ -12,6 +12,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
+class executor;
 namespace oom {
 class retry_scope;
 namespace detail {
@@ -32,6 +33,7 @@ struct thread_context {
     std::uint16_t ladders = 0;       // that it climbs: account/account_steps.hpp
     oom::detail::thread_token* token = nullptr; // oom/task.hpp
     oom::retry_scope* scope = nullptr;          // oom/retry_scope.hpp
+    const executor* runs = nullptr;             // whose task it runs: task/executor.hpp
     std::uint32_t most_cost = UINT32_MAX;       // reclaim/cost_cap.hpp
     // What the last scope that ended with an error had tried (oom/retry.hpp); last_error.name is last_name.
     std::uint32_t attempts = 0;

@@ -37,6 +37,7 @@
 #include <allot/sys/clock.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/parking.hpp>
+#include <allot/sys/thread_context.hpp>
 #include <allot/task/admission.hpp>
 #include <allot/task/executor_options.hpp>
 #include <allot/task/group_of_tasks.hpp>
@@ -163,6 +164,7 @@ class executor {
     oom::arbiter& tasks() const noexcept { return tasks_; }
     /// Runs one attempt of a task on this thread. Returns: false if none may start now. Requires: not inside a task.
     bool run_one() {
+        expects_no_task();
         account_reservation sure;
         task* const t = start(sure);
         if (t != nullptr) run(*t, std::move(sure));
@@ -170,6 +172,7 @@ class executor {
     }
     /// Waits until no task waits or runs; parked ones do not count. It runs tasks if the executor has no threads.
     void drain() {
+        expects_no_task();
         wait_until([&] { return ready_.waiting() == 0 && ready_.running() == 0; });
     }
     executor_stats stats() const noexcept {
@@ -235,12 +238,13 @@ class executor {
     }
     bool has_threads() const noexcept { return !threads_.empty(); }
     void count_group(int by) noexcept { groups_.fetch_add(by, std::memory_order_relaxed); }
+    // Called where a thread may wait for tasks, or runs one.
+    void expects_no_task(const char* waited_for = "") const noexcept {
+        if (ALLOT_CHECKED != 0 && detail::of_this_thread.runs == this)
+            report_misuse({.kind = misuse::waits_for_itself, .heap = memory_.name(), .task = waited_for});
+    }
     void wait(group& of) {
-        if (ALLOT_CHECKED != 0) {
-            const oom::task_thread* const here = oom::task_thread::now(tasks_);
-            if (here != nullptr && here->task_now() == of.task.id())
-                report_misuse({.kind = misuse::waits_for_itself, .task = of.name});
-        }
+        expects_no_task(of.name);
         wait_until([&] { return of.count == 0; });
     }
     void wake(detail::known_task& of) noexcept {
@@ -529,7 +533,9 @@ class executor {
     }
     void run(task& t, account_reservation sure) {
         std::exception_ptr error;
+        const executor* const outer = std::exchange(detail::of_this_thread.runs, this);
         const ending how = attempt(t, std::move(sure), error);
+        detail::of_this_thread.runs = outer;
         if (how == ending::ran_out) t.mark_inputs();
         group& of = t.of;
         if (how == ending::failed) fail(of, std::move(error));

@@ -201,6 +201,7 @@ template <spillable T> class task_cache {
                 readers_.remove(me);
                 continue;
             }
+            if (by_ != nullptr) by_->expects_no_task();
             if (!edge && by_ != nullptr) edge.emplace(by_->task());
             static_cast<void>(me.spot.wait_until(sys::parking::never));
             const guard hold(lock_);

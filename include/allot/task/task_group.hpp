@@ -98,6 +98,8 @@ class task_group {
         join();
     }
     void fail(std::exception_ptr error) noexcept { in_.fail(group_, std::move(error)); }
+    // A thread is to wait for its tasks.
+    void expects_no_task() const noexcept { in_.expects_no_task(group_.name); }
     // False: the executor has threads, or none may start.
     bool run_one_for_waiter() { return !in_.has_threads() && in_.run_one(); }
     void remove(detail::group_watch& w) noexcept { group_.watches.remove(w); }
