@@ -85,6 +85,7 @@ void answers(category::refill) {
 }
 void answers(category::count) {
     answer<count::links>("links");
+    answer<count::links_anywhere>("links_anywhere");
     answer<count::links_out_of_band>("links_out_of_band");
     answer<count::none>("none");
 }

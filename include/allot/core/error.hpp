@@ -112,6 +112,7 @@ enum class misuse {
     other_links,        // a row that is put into a store has other links than that of its array
     no_encoding,        // a row that is more than its bytes, of a type without encode, is put into a store
     // reported in every build, to the damage sink; no misuse
+    received_row,   // a row in a packet is finalized or sealed
     too_many_links, // a row reached the maximum of links: it is never freed
     // damage, found by a guard or a row's checksum; reported in every build
     broken_link,         // a free slot was written: its link does not lead to a slot
@@ -166,6 +167,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a buffer whose block has other views is put into a store: release them first",
         "a row with other links than its array's is put into a store: release them first",
         "a row that is more than its bytes is put into a store: give its type encode and decode",
+        "a row in a packet is finalized or sealed: copy it first",
         "too many links of a row: it will never be freed",
         "a free row was written: its link leads to no slot",
         "bytes behind a row were written",

@@ -142,6 +142,8 @@ template <> struct counting<count::links> {
     }
 };
 
+template <> struct counting<count::links_anywhere> : counting<count::links> {};
+
 template <> struct counting<count::links_out_of_band> {
     static constexpr bool counts = true;
     static constexpr std::size_t header_bytes(bool) noexcept { return 0; }

@@ -26,7 +26,7 @@ template <class Policies, class Place>
 ALLOT_ALWAYS_INLINE void release_at(const arena_bounds& arena, const void* row, Place place) noexcept {
     using rows = typename Policies::rows;
     const std::size_t in_arena = arena.offset(row);
-    if (ALLOT_UNLIKELY(in_arena >= arena.bytes)) return place.core().ignore_foreign(row);
+    if (ALLOT_UNLIKELY(in_arena >= arena.bytes)) return place.core().release_foreign(row);
     if constexpr (ALLOT_CHECKED != 0)
         if (!is_behind_header(place.core().arena(), row)) return;
     std::byte* at = opaque_bytes(row);

@@ -179,7 +179,7 @@ template <class Set> class row_core {
     ALLOT_ALWAYS_INLINE void link(const void* row, const detail::arena_bounds& in) noexcept
         requires(policies::counts)
     {
-        if (ALLOT_UNLIKELY(!in.contains(row))) return ignore_foreign(row);
+        if (ALLOT_UNLIKELY(!in.contains(row))) return link_foreign(row);
         std::byte* const at = detail::opaque_bytes(row);
         if constexpr (ALLOT_CHECKED != 0)
             if (!detail::is_behind_header(arena(), row)) return;
@@ -209,7 +209,15 @@ template <class Set> class row_core {
     ALLOT_ALWAYS_INLINE void release_shared(const void* row) noexcept {
         release_at<policies>(arena().view(), row, shared_place{*this});
     }
-    // An address outside the arena. Checked builds report it as misuse if it is in another arena.
+    // An address outside the arena: what is in another one is its row, or misuse, which checked builds report.
+    void link_foreign(const void* row) noexcept {
+        if constexpr (policies::counts_anywhere) allot::link(row);
+        else ignore_foreign(row);
+    }
+    void release_foreign(const void* row) noexcept {
+        if constexpr (policies::counts_anywhere) allot::release(row);
+        else ignore_foreign(row);
+    }
     void ignore_foreign(const void* row) noexcept {
         if constexpr (ALLOT_CHECKED != 0)
             if (const auto* const its = arena_at(row))
@@ -394,7 +402,7 @@ template <class Set> class row_core {
         else release_known(row);
     }
     ALLOT_NOINLINE void release_known(const void* row) noexcept {
-        if (!arena().contains(row)) return ignore_foreign(row);
+        if (!arena().contains(row)) return release_foreign(row);
         if (thread_bins<Set>* const mine = known_thread()) mine->release(row);
         else release_shared(row);
     }

@@ -49,6 +49,7 @@ template <class Set> struct row_policies {
     static constexpr bool limited = !use::exclusive && use::users != 0; // a heap serves at most use::users handles
     static constexpr bool per_thread = use::by_thread;
     static constexpr bool counts = rows::counting::counts;
+    static constexpr bool counts_anywhere = std::is_same_v<count, allot::count::links_anywhere>;
     static constexpr bool charges = answer<category::ledger>::charges;
     static constexpr bool in_tree = requires(ledger& l) { l.account(); };
     static constexpr bool lends = requires(ledger& l, const account& by) { l.lender_to(by); };
@@ -59,8 +60,7 @@ template <class Set> struct row_policies {
     static constexpr bool shares_arena = requires { typename page::arena_type; };
     // Every row of the arena has its count in front, so link() does not read the page header; with counts_first,
     // release() does not either unless it drops the last link. Checked builds always read it.
-    static constexpr bool counts_in_front =
-        std::is_same_v<count, allot::count::links> && !shares_arena && ALLOT_CHECKED == 0;
+    static constexpr bool counts_in_front = counts && !count::out_of_band && !shares_arena && ALLOT_CHECKED == 0;
     static constexpr bool counts_first = counts_in_front && !has_canary<guard>;
 };
 

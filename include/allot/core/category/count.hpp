@@ -8,6 +8,7 @@ namespace allot::inline ALLOT_ABI {
 namespace count {
 
 struct links;
+struct links_anywhere;
 struct links_out_of_band;
 struct none;
 
@@ -49,6 +50,20 @@ struct links {
     static constexpr std::string_view cost = "8 bytes per row; 4 where the heap has one row type";
 };
 
+/// As links; rows outside the manager's arena are linked and released as the page says in which they are: rows in
+/// packets (packet/packets.hpp), and of other managers.
+struct links_anywhere {
+    using category = category::count;
+    using needs = types<property::host_accessible>;
+    using provides = types<property::link_counts>;
+    static constexpr bool counted = true;
+    static constexpr bool out_of_band = false;
+    static constexpr std::string_view about =
+        "as links; rows of other managers, and in packets, are linked and released, "
+        "too";
+    static constexpr std::string_view cost = "as links; an address outside the manager's arena is looked up";
+};
+
 /// As links, but outside the row's page.
 struct links_out_of_band {
     using category = category::count;
@@ -72,6 +87,7 @@ struct none {
 };
 
 static_assert(category::count::takes<links>);
+static_assert(category::count::takes<links_anywhere>);
 static_assert(category::count::takes<links_out_of_band>);
 static_assert(category::count::takes<none>);
 

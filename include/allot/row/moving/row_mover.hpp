@@ -81,8 +81,8 @@ class row_mover {
   protected:
     static std::byte* bytes_of(void* row) noexcept { return static_cast<std::byte*>(row); }
     page_header* page_of(void* row) const noexcept {
-        if (row == nullptr || !arena_.contains(row)) return nullptr;
-        return page_of_row(arena_, row, []() noexcept -> page_header* { return nullptr; });
+        const page_arena* const in = arena_.contains(row) ? &arena_ : arena_at(row); // of packets: those are pinned
+        return in != nullptr ? page_of_row(*in, row, []() noexcept -> page_header* { return nullptr; }) : nullptr;
     }
     // A slot on a page that stays; null: none is left, or the budget is used up.
     std::byte* take(heap_base& of) noexcept {

@@ -1,0 +1,176 @@
+// The header of a packet, in host memory: how many rows and handles use the packet, and the buffer that it is.
+//
+//     page map of the arena:   | header | header | ...            the same one for each page of a packet
+//     header:                  | ops ... | links | bytes | buffer |
+//
+// A row in a packet is an address in it: link() and release() of the row count the links of the packet. What was
+// received is never read as a header.
+// Invariant: while a packet has links, the page map has its header for each of its pages. The packet has one view of its
+// block, so slices are views like any other.
+// Cost: 136 bytes of the process' heap; one atomic addition to link, one subtraction to release, none for the last link.
+// Threads: any that holds a link. Source: the data buffers of HPCC roxiemem, 2009, whose headers are in the pages.
+#pragma once
+
+#include <allot/buffer/buffer.hpp>
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/intrusive_list.hpp>
+#include <allot/heap/page_header.hpp>
+#include <allot/page/arena_table.hpp>
+#include <allot/page/page_arena.hpp>
+#include <allot/row/row_ops.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sync/spin_lock.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+class packet_header;
+
+// The packets of an arena that have links.
+struct packet_list;
+
+class packet_header : public page_header {
+    using spin = basic_spin_lock<lock_rank::block>;
+
+  public:
+    // One link, for the caller. Null: the host has no memory; the buffer is as it was.
+    static packet_header* make(buffer& b, packet_list& in) noexcept;
+    packet_header(const packet_header&) = delete;
+    packet_header& operator=(const packet_header&) = delete;
+
+    void link() noexcept {
+        constexpr std::uint32_t most = UINT32_MAX - (1U << 16); // other threads may link meanwhile
+        if (ALLOT_UNLIKELY(links_.fetch_add(1, std::memory_order_relaxed) >= most))
+            report_misuse({.kind = misuse::too_many_views, .heap = "packet", .address = begin_});
+    }
+    void release() noexcept {
+        if (links_.load(std::memory_order_acquire) == 1) return end(); // nobody else can add one
+        if (links_.fetch_sub(1, std::memory_order_acq_rel) == 1) end();
+    }
+    std::uint32_t links() const noexcept { return links_.load(std::memory_order_relaxed); }
+
+    std::byte* begin() const noexcept { return begin_; }
+    std::size_t room() const noexcept { return room_; }
+    // That were received.
+    std::size_t bytes() const noexcept { return bytes_; }
+    void set_bytes(std::size_t n) noexcept { bytes_ = n; }
+
+    // A view, for the packet's account.
+    buffer slice(std::size_t offset, std::size_t bytes) const noexcept {
+        const lock_guard hold(lock_);
+        return whole_.slice(offset, bytes);
+    }
+    account* holder() const noexcept {
+        const lock_guard hold(lock_);
+        return whole_.holder();
+    }
+    // Another account is charged; the status as of a buffer's transfer.
+    charge_status transfer(account& to, bool forced) noexcept {
+        const buffer mine = slice(0, room_);
+        transfer_result theirs = forced ? mine.transfer(to) : mine.try_transfer(to);
+        if (theirs.view) {
+            const lock_guard hold(lock_);
+            whole_.swap(theirs.view); // the other view ends without the lock
+        }
+        return theirs.status;
+    }
+
+    list_hook<packet_header> place;
+
+  private:
+    packet_header(buffer b, packet_list& in) noexcept;
+    ~packet_header() = default;
+    void end() noexcept;
+
+    std::atomic<std::uint32_t> links_{1};
+    mutable spin lock_; // of whole_
+    std::byte* const begin_;
+    const std::size_t room_;
+    std::size_t bytes_ = 0;
+    buffer whole_;
+    packet_list& all_;
+};
+
+struct packet_list {
+    explicit packet_list(page_arena& of) noexcept : arena(of) {}
+
+    void add(packet_header& h) noexcept {
+        const lock_guard hold(lock);
+        all.add(h), ++count;
+    }
+    void remove(packet_header& h) noexcept {
+        const lock_guard hold(lock);
+        all.remove(h), --count;
+    }
+    // With the lock.
+    template <class Visit> void visit(Visit visit) const noexcept {
+        const lock_guard hold(lock);
+        for (const packet_header* h = all.first(); h != nullptr; h = all.after(*h)) visit(*h);
+    }
+
+    page_arena& arena;
+    mutable basic_spin_lock<lock_rank::block> lock;
+    intrusive_list<packet_header, &packet_header::place> all;
+    std::size_t count = 0;
+};
+
+// The calls of a row in a packet.
+class packet_rows {
+    static packet_header& of(page_header& h) noexcept { return static_cast<packet_header&>(h); }
+    static void refuse(page_header&, std::byte* row) noexcept {
+        report_misuse({.kind = misuse::received_row, .heap = "packet", .address = row});
+    }
+
+  public:
+    static constexpr row_ops ops{
+        [](page_header& h, std::byte*) noexcept { of(h).link(); },
+        [](page_header& h, std::byte*) noexcept { of(h).release(); },
+        [](page_header&, std::byte*) noexcept { return true; }, // others may be in its packet
+        [](page_header&, std::byte*) noexcept { return std::size_t{0}; },
+        &refuse, // it is no object of this process
+        &refuse,
+        [](page_header&, std::byte*) noexcept { return true; },
+        [](page_header&, std::byte*, const void*) noexcept { return row_moves::pinned; },
+        [](page_header&, std::byte*, const void*) noexcept -> heap_base* { return nullptr; },
+        nullptr,
+        [](page_header&, std::byte*, const void*) noexcept { return row_state{.is_of_other = true}; },
+        nullptr,
+    };
+};
+
+inline packet_header::packet_header(buffer b, packet_list& in) noexcept
+    : page_header{.ops = &packet_rows::ops, .owner = &in}, begin_(b.data()), room_(b.size()), whole_(std::move(b)),
+      all_(in) {}
+
+inline packet_header* packet_header::make(buffer& b, packet_list& in) noexcept {
+    void* const memory = ::operator new(sizeof(packet_header), std::nothrow);
+    if (memory == nullptr) return nullptr;
+    auto* const h = ::new (memory) packet_header(std::move(b), in);
+    for (std::size_t at = 0; at < h->room_; at += in.arena.page_bytes())
+        in.arena.set_owner(h->begin_ + at, static_cast<page_header*>(h));
+    in.add(*h);
+    return h;
+}
+ALLOT_NOINLINE inline void packet_header::end() noexcept {
+    all_.remove(*this);
+    for (std::size_t at = 0; at < room_; at += all_.arena.page_bytes()) all_.arena.set_owner(begin_ + at, nullptr);
+    delete this; // and its view: the pages return when the slices have ended
+}
+
+// The packet of an address; null: it is in none.
+inline packet_header* packet_at(const void* address) noexcept {
+    const page_arena* const arena = arena_at(address);
+    if (arena == nullptr || !arena->headers_out_of_band()) return nullptr;
+    auto* const h = static_cast<page_header*>(const_cast<void*>(arena->owner_of(address)));
+    return h != nullptr && h->ops == &packet_rows::ops ? static_cast<packet_header*>(h) : nullptr;
+}
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
