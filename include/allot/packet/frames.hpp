@@ -113,7 +113,7 @@ class frame_writer {
     bool add(const T& row, std::uint32_t type) noexcept {
         return add(&row, sizeof(T), type);
     }
-    /// What is to be sent.
+    /// The bytes to be sent.
     std::span<const std::byte> bytes() const noexcept { return into_.first(at_); }
     void clear() noexcept { at_ = 0; }
 

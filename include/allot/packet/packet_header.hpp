@@ -3,8 +3,8 @@
 //     page map of the arena:   | header | header | ...            the same one for each page of a packet
 //     header:                  | ops ... | links | bytes | buffer |
 //
-// A row in a packet is an address in it: link() and release() of the row count the links of the packet. What was
-// received is never read as a header.
+// A row in a packet is an address in it: link() and release() of the row count the links of the packet. Bytes that were
+// received are never read as a header.
 // Invariant: while a packet has links, the page map has its header for each of its pages. The packet has one view of its
 // block, so slices are views like any other.
 // Cost: 136 bytes of the process' heap; one atomic addition to link, one subtraction to release, none for the last link.
