@@ -58,9 +58,9 @@ void query(arbiter& tasks, account& memory, int numbers) {
 TEST_CASE("tasks whose workers join their scopes all end, whatever they need together", "[oom]") {
     const support::rescue ends{"workers that joined a scope"};
     for (const int numbers : {4, 12}) { // each fits alone; each must be split
-        event_log events{200'000};
+        event_log seen{200'000};
         {
-            arbiter tasks{{}, events.sink()};
+            arbiter tasks{{}, seen.sink()};
             account memory{name{"engine"}, limit{100}, tasks};
             std::vector<std::jthread> all;
             for (int t = 0; t != 4; ++t)
@@ -72,7 +72,7 @@ TEST_CASE("tasks whose workers join their scopes all end, whatever they need tog
             CHECK(tasks.stats().refused == 0);
             if (numbers == 12) CHECK(tasks.stats().splits >= 40);
         }
-        CHECK(events.check({}) == event_log::consistent);
+        CHECK(seen.check({}) == event_log::consistent);
     }
 }
 
