@@ -9,6 +9,7 @@
 #include <allot/fit/buddy.hpp>
 #include <allot/fit/runs.hpp>
 #include <allot/ledger/pool.hpp>
+#include <allot/ledger/split.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/oom/state_machine.hpp>
 #include <allot/page/arena.hpp>
@@ -98,6 +99,7 @@ void answers(category::ledger) {
     answer<ledger::counter>("counter");
     answer<ledger::tree>("tree");
     answer<ledger::pool>("pool");
+    answer<ledger::split>("split");
 }
 void answers(category::spill) {
     answer<spill::none>("none");

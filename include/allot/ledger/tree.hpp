@@ -141,25 +141,61 @@ class tree_ledger {
     }
     // Adds the object whose pages are charged here to its account. leave() removes it, and waits for calls of it.
     void join(tenant& object) noexcept {
-        item_.of = idle_.of = &object;
+        item_.of = caches_.of = &object;
         account_.add(item_);
         account_.add(idle_);
         idle_.settle_waits(); // requests may wait already
     }
     void leave() noexcept {
         if (item_.of == nullptr) return;
-        static_cast<void>(idle_.of->return_idle(SIZE_MAX, false)); // from here on, nobody can ask for it
-        static_cast<void>(account_.remove(idle_));                 // waits for a call of it
+        static_cast<void>(caches_.of->return_idle(SIZE_MAX, false)); // from here on, nobody can ask for it
+        static_cast<void>(account_.remove(idle_));                   // waits for a call of it
         account_.remove(item_);
         item_.of = nullptr;
     }
     // Writes the top holders of the whole tree, for out-of-memory reports.
     void report(text_writer& out) const noexcept { write_top_holders(out, account_.root()); }
 
-  private:
+  protected:
+    // The caches of an object: shut while requests wait for its memory, at any of its accounts.
+    class shutter {
+      public:
+        explicit shutter() noexcept = default;
+        // `was`: whether requests waited at that account.
+        void settle(const allot::account& at, bool& was) noexcept {
+            const detail::lock_guard alone(lock_);
+            const bool now = detail::is_waited_for(at.node());
+            if (now == std::exchange(was, now)) return;
+            waited_for_ += now ? 1U : ~0U;
+            if (waited_for_ == (now ? 1U : 0U)) of->set_shut(now);
+        }
+        tenant* of = nullptr;
+
+      private:
+        sys::mutex lock_{lock_rank::waits};
+        unsigned waited_for_ = 0; // accounts
+    };
+    // The object's idle memory, as a reclaimer of an account that pays for `parts`th parts of it.
+    struct idle_pages final : reclaimer {
+        idle_pages(const allot::account& a, shutter& by, std::size_t n = 1) noexcept
+            : reclaimer(a.name(), reclaimer::idle), at(a), caches(by), parts(n) {}
+        bool helps(const shortage&) const noexcept override { return true; } // ahead of need, too
+        bool reclaim(const shortage& s) noexcept override {
+            const std::size_t missing = s.missing();
+            return caches.of->return_idle(missing > SIZE_MAX / parts ? SIZE_MAX : missing * parts, s.waits) != 0;
+        }
+        void settle_waits() noexcept override { caches.settle(at, shut); }
+        const allot::account& at;
+        shutter& caches;
+        const std::size_t parts;
+        bool shut = false;
+    };
     bool may_be_exceeded() const noexcept {
         return account_.node().tree().was_exceeded.load(std::memory_order_relaxed);
     }
+    shutter& caches() noexcept { return caches_; }
+
+  private:
     ALLOT_NOINLINE void return_idle_beyond_limits() const noexcept {
         detail::return_idle_beyond_limits(account_.node());
     }
@@ -170,26 +206,12 @@ class tree_ledger {
         }
         const tenant* of = nullptr;
     };
-    // The object's idle memory, as a reclaimer.
-    struct idle_pages final : reclaimer {
-        explicit idle_pages(const allot::account& a) noexcept : reclaimer(a.name(), reclaimer::idle), at(a) {}
-        bool helps(const shortage&) const noexcept override { return true; } // ahead of need, too
-        bool reclaim(const shortage& s) noexcept override { return of->return_idle(s.missing(), s.waits) != 0; }
-        void settle_waits() noexcept override {
-            const detail::lock_guard alone(settling);
-            const bool now = detail::is_waited_for(at.node());
-            if (now != std::exchange(shut, now)) of->set_shut(now);
-        }
-        const allot::account& at;
-        tenant* of = nullptr;
-        sys::mutex settling{lock_rank::waits};
-        bool shut = false;
-    };
 
     mutable allot::account account_;
     detail::account_books books_{account_.node()}; // of the object
     pages item_{account_.name()};
-    idle_pages idle_{account_};
+    shutter caches_;
+    idle_pages idle_{account_, caches_};
 };
 
 namespace detail {

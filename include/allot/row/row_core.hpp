@@ -97,6 +97,7 @@ template <class Set> class row_core {
     // After a refusal: what find() returns, step by step. It looks into caches first, since a step may have filled
     // them. flush(): empties the caller's own caches, before all others.
     template <class Find, class Flush> ALLOT_NOINLINE auto climb(memory_request& asked, Find find, Flush flush) {
+        if constexpr (requires { ledger_type::charges_others; }) asked.charges_others = true;
         asked.waiting = &heaps().waiting();
         page_steps own{arena(), pages_.in_transit(), [&](unsigned way) noexcept {
                            if (way == 0) flush();

@@ -9,8 +9,9 @@ namespace ledger {
 
 struct none;
 struct counter;
-struct tree; // allot/ledger/tree.hpp
-struct pool; // allot/ledger/pool.hpp
+struct tree;  // allot/ledger/tree.hpp
+struct pool;  // allot/ledger/pool.hpp
+struct split; // allot/ledger/split.hpp
 
 } // namespace ledger
 
