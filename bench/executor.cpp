@@ -129,7 +129,6 @@ void costs(std::size_t n, int rounds) {
     account engine{allot::name{"engine"}, allot::limit{1_GiB}, by};
     allot::executor run{by, engine};
     allot::task_group query{run, allot::name{"query"}};
-    const auto ignore = [](auto&&...) {};
     std::printf("\n| one of %zu tasks, on one thread | us | goal |\n|---|---:|---:|\n", n);
     const double one = cost(n, rounds, [&](std::size_t all) {
         for (std::size_t i = 0; i != all; ++i) query.add({.output = 1000}, [] {}), query.wait();
@@ -139,7 +138,7 @@ void costs(std::size_t n, int rounds) {
     refs.reserve(n);
     const double added = cost(n, 1, [&](std::size_t all) {
         for (std::size_t i = 0; i != all; ++i)
-            refs.push_back(query.add_known({.output = 1000}, allot::inputs(allot::detail::no_input{}), [] {}, ignore));
+            refs.push_back(query.add_known({.output = 1000}, allot::inputs(allot::detail::no_input{}), [] {}));
     });
     const double moved = cost(n, rounds, [&](std::size_t all) {
         for (std::size_t i = 0; i != all; ++i)

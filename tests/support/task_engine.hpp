@@ -10,10 +10,12 @@
 #include <allot/core/units.hpp>
 #include <allot/oom/arbiter.hpp>
 #include <allot/spill/stored_buffer.hpp>
+#include <allot/task/task_group.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <utility>
 
 namespace support {
@@ -40,5 +42,15 @@ struct task_engine {
         return data.put(std::move(b));
     }
 };
+
+// What a group's wait() throws; empty: nothing.
+inline std::string message_of(allot::task_group& g) {
+    try {
+        g.wait();
+    } catch (const allot::task_error& e) {
+        return e.what();
+    }
+    return "";
+}
 
 } // namespace support

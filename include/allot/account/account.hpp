@@ -167,6 +167,12 @@ class account {
     account_reservation reserve_floor_for(std::size_t bytes, reservation_request<Then>& later) noexcept {
         return detail::reserving::reserve_or_queue(node_, bytes, detail::reserves::floor, later.queued_);
     }
+    /// Whether the account could charge as many bytes now. If not, `later` is called once when it can, with a
+    /// reservation of nothing, whose status fits; until then it is queued as for reserve_for(). Frees nothing.
+    /// Returns: a status that fits, `queued`, or why it never can; misused if `later` is queued already.
+    template <class Then> charge_status when_free(std::size_t bytes, reservation_request<Then>& later) noexcept {
+        return detail::reserving::reserve_or_queue(node_, bytes, detail::reserves::look, later.queued_).status();
+    }
 
     // ---- limits and statistics ------------------------------------------------------------------------------
 

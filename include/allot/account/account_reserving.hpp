@@ -138,6 +138,7 @@ struct reserving {
                 if (const waiter* const due = queued != nullptr ? goes_behind(*a.above(), need.more, *queued)
                                                                 : goes_behind(*a.above(), need.more, most))
                     return status_behind(*due, bytes);
+            if (made.kind_ == reserves::look) return made.by_ = nullptr, made.bytes_ = 0, charge_status{};
             made.used_before_ = a.used();
             made.kind_ == reserves::to_come ? a.totals().add_to_come(bytes) : a.totals().add_floor(bytes);
             a.reserve(a.totals().reserved_at_most(need.after));
@@ -158,6 +159,7 @@ struct reserving {
             return (asked.why = made.status_ = attempt(made, {.wait = &most}, &request, nullptr)).charged();
         };
         if (again()) return free_ahead(a);
+        if (made.kind_ == reserves::look) return; // nothing is freed for it
         if (wait.most.ms != 0) asked.wait = &most;
         charge_again(a, asked, again);
         made.status_ = asked.why;

@@ -25,8 +25,8 @@ struct past_caches {
     charge_status& why;
 };
 
-// What a request is for: a charge, or a reservation (account/account_reservation.hpp).
-enum class reserves : std::uint8_t { nothing, to_come, floor };
+// What a request is for: a charge, a reservation (account/account_reservation.hpp), or to hear that bytes are free.
+enum class reserves : std::uint8_t { nothing, to_come, floor, look };
 
 struct memory_request {
     explicit memory_request(std::size_t requested) noexcept : bytes(requested) {}

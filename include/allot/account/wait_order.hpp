@@ -92,7 +92,7 @@ struct reservation_need {
 };
 inline reservation_need need_of(const tree_node& a, reserves kind, std::size_t bytes) noexcept {
     const level_totals& totals = a.totals();
-    const bool to_come = kind == reserves::to_come;
+    const bool to_come = kind != reserves::floor;
     const std::size_t used = a.used(), all = max(used, totals.reserved()), before = to_come ? all : totals.floor();
     if (bytes > max_charged - all || before + bytes > totals.limit()) return {before, 0, 0, false};
     const std::size_t after = to_come ? before + bytes : totals.reserved_with_floor(before + bytes, used);

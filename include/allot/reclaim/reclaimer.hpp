@@ -71,6 +71,8 @@ class reclaimer {
     virtual std::size_t reclaimable(const account&) const noexcept { return SIZE_MAX; }
     /// For the report of an out_of_memory: what it adds to its line. The same.
     virtual void describe(text_writer&) const noexcept {}
+    /// Whether an error has kept a call from freeing what there was: describe() says which.
+    virtual bool has_failed() const noexcept { return false; }
 
     const char* name() const noexcept { return name_; }
     std::uint32_t cost() const noexcept { return cost_; }

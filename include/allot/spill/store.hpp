@@ -139,6 +139,7 @@ class store final : public reclaimer {
         else out.put(" used");
         if (s.failures != 0) allot::write(out.put(", ").number(s.failures).put(" failures, the last "), s.last_failure);
     }
+    bool has_failed() const noexcept override { return stats().failures != 0; }
     /// Frees what is missing where the request was refused.
     bool reclaim(const shortage& s) noexcept override {
         const unsigned more = s.in_vain < 6 ? s.in_vain : 6; // others take what becomes free

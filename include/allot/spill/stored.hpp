@@ -283,6 +283,8 @@ template <class T> class stored {
     kept_bytes at_home() const { return entry_ != nullptr ? entry_->in.share_of(*entry_) : kept_bytes{}; }
     /// Bytes that it needs at its home.
     std::size_t bytes() const noexcept { return entry_ != nullptr ? entry_->bytes : 0; }
+    /// The account that its memory is charged to, where it is; null: none, it was moved from.
+    account* holder() const noexcept { return entry_ != nullptr ? &entry_->by : nullptr; }
     bool is_away() const noexcept { return entry_ != nullptr && entry_->in.is_away(*entry_); }
     spill::entry_state state() const noexcept {
         return entry_ != nullptr ? entry_->in.state_of(*entry_) : spill::entry_state::here;

@@ -105,7 +105,7 @@ class system_memory {
         if (at == std::string::npos) return "";
         const std::size_t from = text.find("0::", at) + 3;
         std::string group = text.substr(from, text.find('\n', from) - from);
-        if (group == "/" || group.find("..") != std::string::npos)
+        if (group == "/" || !group.starts_with('/') || group.find("..") != std::string::npos)
             group.clear(); // seen from inside a namespace: its root
         return group;
     }

@@ -68,6 +68,8 @@ class admission {
         ends(t);
         waiting_.push(t);
     }
+    /// It did not start, and waits no more.
+    void left(const admitted_task& t) noexcept { ends(t); }
     void ended(admitted_task& t) noexcept {
         ends(t);
         if (width_ < threads_ && ++ended_well_ >= width_) ++width_, ended_well_ = 0;

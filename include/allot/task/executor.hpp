@@ -31,8 +31,6 @@
 #include <allot/oom/retry.hpp>
 #include <allot/oom/retry_scope.hpp>
 #include <allot/oom/task.hpp>
-#include <allot/reclaim/cost_cap.hpp>
-#include <allot/reclaim/reclaimer.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/clock.hpp>
 #include <allot/sys/mutex.hpp>
@@ -44,6 +42,7 @@
 #include <allot/task/queued_task.hpp>
 #include <allot/task/task_error.hpp>
 #include <allot/task/task_room.hpp>
+#include <allot/task/task_step.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -52,6 +51,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string_view>
@@ -62,76 +62,7 @@
 namespace allot::inline ALLOT_ABI {
 #if ALLOT_EXCEPTIONS
 
-class executor;
-
-namespace detail {
-
-// Where others find a task that may have ended; the executor's lock guards it.
-struct known_task {
-    known_task(executor& runs, queued_task& t) noexcept : in(runs), of(&t) {}
-    executor& in;
-    queued_task* of; // null: it has ended
-};
-
-} // namespace detail
-
-/// Has a task called again that ended as would_block; by any thread, also before it has ended so, or after its end.
-/// Requires: the executor outlives it. Copies are the same.
-class task_waker {
-  public:
-    void operator()() const noexcept;
-
-  private:
-    friend task_step;
-    explicit task_waker(std::shared_ptr<detail::known_task> of) noexcept : of_(std::move(of)) {}
-    std::shared_ptr<detail::known_task> of_;
-};
-
-/// A task that was added, for those that give it another place, or take it back. Any thread, also after its end.
-/// Requires: the executor outlives it. Copies are the same.
-class task_ref {
-  public:
-    task_ref() noexcept = default;
-    /// Its place is that of tasks of a group with this number, from now on. False: it has ended.
-    bool set_number(std::int64_t number) const noexcept;
-    /// Ends it, if it does not run now. False: it runs, or has ended.
-    bool withdraw() const noexcept;
-
-  private:
-    friend executor;
-    explicit task_ref(std::shared_ptr<detail::known_task> of) noexcept : of_(std::move(of)) {}
-    std::shared_ptr<detail::known_task> of_; // null: none
-};
-
-/// What a kernel may ask while it runs.
-class task_step {
-  public:
-    task_step(executor& in, detail::queued_task& of, account& memory, oom::retry_scope& scope) noexcept
-        : in_(in), of_(of), memory_(memory), scope_(scope) {}
-    task_step(const task_step&) = delete;
-    task_step& operator=(const task_step&) = delete;
-
-    /// The account of the group: for what it makes, and what it takes meanwhile.
-    account& memory() const noexcept { return memory_; }
-    /// The inputs are changed, so it cannot begin again: where it runs out of memory then, its group ends with an
-    /// error.
-    void note_inputs_changed() noexcept { scope_.note_inputs_changed(); }
-    /// Attempts before this one that ran out of memory.
-    unsigned attempts() const noexcept { return of_.attempts; }
-    /// Throws: std::bad_alloc.
-    task_waker waker() const {
-        if (of_.known == nullptr) of_.known = std::make_shared<detail::known_task>(in_, of_);
-        return task_waker{of_.known};
-    }
-
-  private:
-    executor& in_;
-    detail::queued_task& of_;
-    account& memory_;
-    oom::retry_scope& scope_;
-};
-
-class executor {
+class executor final : detail::task_calls {
     using task = detail::queued_task;
     using group = detail::group_of_tasks;
     using guard = detail::lock_guard<sys::mutex>;
@@ -185,7 +116,9 @@ class executor {
     // ---- for groups -------------------------------------------------------------------------------------------------
 
     // Throws: std::bad_alloc.
-    task_ref refer_to(task& t) { return task_ref{t.known = std::make_shared<detail::known_task>(*this, t)}; }
+    task_ref refer_to(task& t) {
+        return task_ref{t.known = std::make_shared<detail::known_task>(static_cast<detail::task_calls&>(*this), t)};
+    }
     void add(std::unique_ptr<task> made) {
         task& t = *made;
         group& of = t.of;
@@ -194,7 +127,10 @@ class executor {
         t.mark_inputs();
         {
             const guard hold(lock_);
-            if (of.is_cancelled) return; // its inputs end behind the lock
+            if (of.is_cancelled) { // its inputs end behind the lock
+                if (t.known != nullptr) t.known->of = nullptr;
+                return;
+            }
             ready_.reserve(unfinished_ + 1);
             ++unfinished_, ++of.count;
             of.unfinished.add(t);
@@ -211,7 +147,8 @@ class executor {
             for (task* t = of.unfinished.first(); t != nullptr;) {
                 task& now = *t;
                 t = of.unfinished.after(now);
-                if (withdraws(now)) now.next_ended = std::exchange(ended, &now);
+                if (const auto was = now.now; withdraws(now) && was != task_state::starting)
+                    now.next_ended = std::exchange(ended, &now);
             }
         }
         of.task.remove();
@@ -232,11 +169,39 @@ class executor {
         const guard hold(lock_);
         return of.is_cancelled;
     }
+    // The error of a group that has ended, once.
+    std::exception_ptr take_error(group& of) noexcept {
+        const guard hold(lock_);
+        return std::exchange(of.error, nullptr);
+    }
     bool is_finished(const group& of) const noexcept {
         const guard hold(lock_);
         return of.count == 0;
     }
     bool has_threads() const noexcept { return !threads_.empty(); }
+    // For a thread that waits for something else, and runs tasks meanwhile.
+    std::uint64_t news_so_far() const noexcept {
+        const guard hold(lock_);
+        return news_;
+    }
+    void tell() noexcept {
+        const guard hold(lock_);
+        news();
+    }
+    // Until there are other news.
+    void sleep(std::uint64_t seen) noexcept {
+        sleeper me;
+        std::uint64_t until = sys::parking::never;
+        {
+            const guard hold(lock_);
+            if (news_ != seen) return;
+            if (room_.looks_at_system() && ready_.waiting() != 0) until = sys::fine_clock::now() + look_at_system_ns;
+            sleepers_.add(me);
+        }
+        static_cast<void>(me.spot.wait_until(until));
+        const guard hold(lock_);
+        if (me.is_listed) sleepers_.remove(me);
+    }
     void count_group(int by) noexcept { groups_.fetch_add(by, std::memory_order_relaxed); }
     // Called where a thread may wait for tasks, or runs one.
     void expects_no_task(const char* waited_for = "") const noexcept {
@@ -247,7 +212,7 @@ class executor {
         expects_no_task(of.name);
         wait_until([&] { return of.count == 0; });
     }
-    void wake(detail::known_task& of) noexcept {
+    void wake(detail::known_task& of) noexcept override {
         const guard hold(lock_);
         if (of.of == nullptr) return;
         const bool was_parked = of.of->now == task_state::parked;
@@ -255,7 +220,7 @@ class executor {
         if (was_parked) --stats_.parked, queue(*of.of);
     }
 
-    bool set_number(detail::known_task& of, std::int64_t number) noexcept {
+    bool set_number(detail::known_task& of, std::int64_t number) noexcept override {
         const guard hold(lock_);
         if (of.of == nullptr) return false;
         task& t = *of.of;
@@ -263,12 +228,14 @@ class executor {
         if (t.now == task_state::waiting) ready_.update(t, {number, t.place.at.order}), news();
         return true;
     }
-    bool withdraw(detail::known_task& of) noexcept {
+    bool withdraw(detail::known_task& of) noexcept override {
         task* ended = nullptr;
         {
             const guard hold(lock_);
             ended = of.of;
+            const bool starts = ended != nullptr && ended->now == task_state::starting;
             if (ended == nullptr || !withdraws(*ended)) return false;
+            if (starts) return true; // the thread that starts it ends it
         }
         end_all(ended->of, ended);
         return true;
@@ -308,7 +275,8 @@ class executor {
     // False: it runs.
     bool withdraws(task& t) noexcept {
         if (!detail::task_table.is_legal(t.now, task_event::withdrew)) return false;
-        t.now == task_state::waiting ? ready_.withdraw(t) : void(--stats_.parked);
+        if (t.now == task_state::waiting) ready_.withdraw(t);
+        else if (t.now == task_state::parked) --stats_.parked;
         step(t, task_event::withdrew);
         return forget(t), true;
     }
@@ -366,20 +334,6 @@ class executor {
             if (!threads_.empty() || !run_one()) sleep(seen);
         }
     }
-    // Until there are news.
-    void sleep(std::uint64_t seen) noexcept {
-        sleeper me;
-        std::uint64_t until = sys::parking::never;
-        {
-            const guard hold(lock_);
-            if (news_ != seen) return;
-            if (room_.looks_at_system() && ready_.waiting() != 0) until = sys::fine_clock::now() + look_at_system_ns;
-            sleepers_.add(me);
-        }
-        static_cast<void>(me.spot.wait_until(until));
-        const guard hold(lock_);
-        if (me.is_listed) sleepers_.remove(me);
-    }
     void stop() noexcept {
         {
             const guard hold(lock_);
@@ -397,26 +351,21 @@ class executor {
     static std::size_t needs_of(const task& t) noexcept {
         return detail::min(detail::sum_or_max(t.input_bytes(), beside_inputs(t)), most_needed);
     }
-    // Reserves what the task needs beside its pins; and, for a moment, the part of the limit that is kept free. The
-    // task that runs alone needs neither.
+    // Reserves what the task needs beside its pins. The task that runs alone starts without.
     bool promise(task& t, account_reservation& sure) noexcept {
-        const std::size_t needs = detail::sum_or_max(t.away_bytes(), beside_inputs(t)), kept_free = room_.kept_free();
+        const std::size_t needs = detail::sum_or_max(t.away_bytes(), beside_inputs(t));
         if (needs == 0) return true;
-        {
-            const account_reservation margin = margin_.reserve_floor_for(kept_free, time_span{0});
-            if (margin) t.of.memory.reserve_for(needs, time_span{0}).swap(sure);
-            if (margin && sure) return true;
-        }
+        t.of.memory.reserve_for(needs, time_span{0}).swap(sure);
+        if (sure) return true;
         {
             const guard hold(lock_);
             if (ready_.running() == 1) return true;
         }
-        look_again_at(needs + kept_free);
+        look_again_at(needs);
         return false;
     }
     // Tasks are looked at again when that many bytes of the account are free: others may refund them, or raise its
-    // limit. What could leave for them counts as free already, so none is asked to. One thread at a time queues the
-    // request.
+    // limit. One thread at a time queues the request.
     void look_again_at(std::size_t bytes) noexcept {
         bytes = detail::min(bytes, memory_.limit());
         {
@@ -426,11 +375,10 @@ class executor {
             looks_at_ = bytes;
         }
         static_cast<void>(later_.cancel());
-        const cost_cap none{reclaimer::idle};
-        const account_reservation now = margin_.reserve_floor_for(bytes, later_);
+        const charge_status now = memory_.when_free(bytes, later_);
         const guard hold(lock_);
         is_looking_ = false;
-        if (now.status().outcome == charge_outcome::queued) return;
+        if (now.outcome == charge_outcome::queued) return;
         looks_at_ = 0;
         if (now) news();
     }
@@ -452,8 +400,10 @@ class executor {
             const admitted_task* const first = ready_.first();
             if (t == nullptr && first != nullptr && first->needs > free && first->needs <= room_.share())
                 missing = first->needs - free;
-            if (t != nullptr)
-                step(*t, task_event::started), ++stats_.started, promised_ += t->needs, is_starting_ = t->needs != 0;
+            if (t != nullptr) {
+                step(*t, task_event::chosen), ++stats_.started, promised_ += t->needs, is_starting_ = t->needs != 0;
+                if (t->needs == 0) step(*t, task_event::started);
+            }
             seen = news_;
         }
         if (missing != 0) look_again_at(detail::sum_or_max(memory_.headroom(), missing));
@@ -461,15 +411,22 @@ class executor {
         t->pin_present();
         const bool starts = promise(*t, sure);
         if (!starts) t->unpin();
-        const guard hold(lock_);
-        is_starting_ = false;
-        if (std::exchange(is_turned_away_, false) && (starts || news_ != seen)) news(); // which they have missed
-        if (starts) return t;
-        --stats_.started;
-        promised_ -= t->needs;
-        step(*t, task_event::put_back);
-        ready_.put_back(*t);
-        return nullptr;
+        {
+            const guard hold(lock_);
+            is_starting_ = false;
+            if (std::exchange(is_turned_away_, false) && (starts || news_ != seen)) news(); // which they have missed
+            if (starts && t->now == task_state::starting) return step(*t, task_event::started), t;
+            --stats_.started;
+            promised_ -= t->needs;
+            if (t->now == task_state::starting) {
+                step(*t, task_event::put_back);
+                t->place.at.number = t->number; // it may have got another one
+                return ready_.put_back(*t), nullptr;
+            }
+            ready_.left(*t);
+        }
+        if (starts) t->unpin(), sure.release();
+        return end_all(t->of, t), nullptr; // withdrawn meanwhile
     }
     // What ends between two attempts: nothing of it stays.
     struct attempt_scope {
@@ -487,49 +444,51 @@ class executor {
         };
         try {
             const oom::task_thread here{t.of.task};
-            oom::retry_scope scope;
-            const account_reservation promised = std::move(sure);
+            std::optional<oom::retry_scope> scope;
+            if (!t.splits_inside) scope.emplace();
+            account_reservation promised = std::move(sure);
             const attempt_scope pins{t};
             for (bool again = true; again;) {
+                task_step step{*this, t, t.of.memory, scope ? &*scope : nullptr};
                 try {
-                    t.pin_all();
-                    task_step step{*this, t, t.of.memory, scope};
+                    t.pin_all(promised, t.of.memory);
                     if (t.run(step) == task_outcome::would_block) return ending::parks;
                     again = false;
                 } catch (...) {
-                    has_changed = scope.has_changed_inputs();
-                    if (has_changed || !t.is_alone || !begins_again(t, scope)) throw;
+                    has_changed = step.has_changed_inputs();
+                    if (has_changed || !t.is_alone || !scope || !begins_again(t, *scope)) throw;
                 }
             }
-            scope.done();
+            if (scope) scope->done();
         } catch (const std::exception& e) {
             if (!detail::ran_out_of_memory()) return fails(e.what());
             if (has_changed)
                 return fails("it ran out of memory after it had changed its inputs, and cannot begin again");
             if (t.attempts + 1 < most_attempts_) return ending::ran_out;
             char line[out_of_memory::line_bytes];
-            return fails(detail::why_it_ran_out(e, t.attempts + 1, line));
+            return fails(detail::why_it_ran_out(e, memory_, t.attempts + 1, line));
         } catch (...) {
             return fails("an error that is no std::exception");
         }
         try {
             t.deliver(); // once
         } catch (const std::exception& e) {
-            return fails(e.what());
+            char line[out_of_memory::line_bytes];
+            return fails(text_writer{line}.put("its sink has failed: ").put(e.what()).view());
         } catch (...) {
-            return fails("an error of its sink that is no std::exception");
+            return fails("its sink has failed: an error that is no std::exception");
         }
         return ending::done;
     }
-    // Alone it begins again in its scope: so the arbiter knows which attempts have failed, and has a scope inside
-    // split.
+    // Alone it begins again in its scope: so the arbiter knows which attempts have failed. One that is to be split does
+    // so without: then a scope inside is the outermost, if there is one.
     static bool begins_again(task& t, oom::retry_scope& scope) noexcept {
         verdict_error copy{{}, memory_kind::host};
-        if (oom::detail::find_verdict(std::current_exception(), copy) == nullptr ||
-            copy.why().outcome != charge_outcome::rolled_back)
-            return false;
-        t.unpin();
-        return scope.wait(copy.why()) == verdict::try_again;
+        if (oom::detail::find_verdict(std::current_exception(), copy) == nullptr) return false;
+        verdict now = copy.why().outcome == charge_outcome::split ? verdict::split : verdict::refused;
+        if (copy.why().outcome == charge_outcome::rolled_back) t.unpin(), now = scope.wait(copy.why());
+        t.splits_inside = now == verdict::split;
+        return now == verdict::try_again;
     }
     void run(task& t, account_reservation sure) {
         std::exception_ptr error;
@@ -561,7 +520,6 @@ class executor {
     account& memory_;
     const unsigned most_attempts_;
     const task_room room_;
-    account margin_{memory_, allot::name{"kept free"}}; // for a moment, when a task starts
     mutable sys::mutex lock_{lock_rank::executor};
     admission ready_;
     intrusive_list<sleeper, &sleeper::place> sleepers_;
@@ -575,12 +533,6 @@ class executor {
     reservation_request<look_again> later_{look_again{this}};
     std::vector<std::thread> threads_;
 };
-
-inline void task_waker::operator()() const noexcept { of_->in.wake(*of_); }
-inline bool task_ref::set_number(std::int64_t number) const noexcept {
-    return of_ != nullptr && of_->in.set_number(*of_, number);
-}
-inline bool task_ref::withdraw() const noexcept { return of_ != nullptr && of_->in.withdraw(*of_); }
 
 #else
 /// Rejected at compile time: a kernel that runs out of memory ends by an exception.

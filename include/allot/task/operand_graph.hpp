@@ -25,6 +25,7 @@
 #include <allot/sys/mutex.hpp>
 #include <allot/task/executor.hpp>
 #include <allot/task/operand_state.hpp>
+#include <allot/task/task_error.hpp>
 #include <allot/task/task_group.hpp>
 
 #include <cstddef>
@@ -36,6 +37,8 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -78,7 +81,7 @@ template <spillable T> class operand_graph {
     /// `compute(std::span<pinned>, task_step&)` returns the result, of the inputs in this order; it may be called
     /// several times, as a kernel of a task. `says`: what it needs beside its inputs.
     /// Throws: std::bad_alloc; std::invalid_argument for an operand that is not there, or whose result has ended, as it
-    /// may once the graph has started.
+    /// may once the graph has started. Of a group that has ended it is withdrawn.
     template <class Compute> id add(const task_needs& says, std::vector<id> inputs, Compute compute) {
         std::unique_ptr<node> made = std::make_unique<node_of<Compute>>(*this, says, std::move(compute));
         id at = 0;
@@ -88,8 +91,8 @@ template <spillable T> class operand_graph {
             at = made->at = nodes_.size();
             made->inputs.reserve(inputs.size());
             for (const id i : inputs) {
-                if (i >= at || (nodes_[i]->now == state::done && !nodes_[i]->result) ||
-                    nodes_[i]->now == state::withdrawn)
+                if (i >= at || (!has_ended_ && ((nodes_[i]->now == state::done && !nodes_[i]->result) ||
+                                                nodes_[i]->now == state::withdrawn)))
                     throw std::invalid_argument("allot: an operand depends on one that is not there");
                 made->inputs.push_back(nodes_[i].get());
             }
@@ -125,7 +128,7 @@ template <spillable T> class operand_graph {
         task_ref task;
         {
             const guard hold(lock_);
-            node& n = *nodes_.at(of);
+            node& n = known(of);
             n.number = number;
             if (!n.task_is_queued) return n.now == state::waiting;
             task = n.task;
@@ -135,34 +138,42 @@ template <spillable T> class operand_graph {
     /// Nobody needs it, nor those that depend on it: they end, unless they run or are done. False: that one does.
     bool withdraw(id of) {
         std::vector<node*> all;
-        std::vector<T> ended;
         {
             const guard hold(lock_);
-            node& n = *nodes_.at(of);
+            node& n = known(of);
             if (n.now == state::withdrawn) return true;
-            all.reserve(nodes_.size()), ended.reserve(nodes_.size());
-            if (!withdraw(n, ended)) return false;
+            all.reserve(nodes_.size());
+            if (!withdraw(n)) return false;
             all.push_back(&n);
             for (std::size_t i = 0; i != all.size(); ++i)
                 for (node* const user : all[i]->users) // they wait for it
-                    if (withdraw(*user, ended)) all.push_back(user);
+                    if (withdraw(*user)) all.push_back(user);
         }
         for (node* const n : all) finish(*n);
         return true;
     }
-    /// The result of one that is made elsewhere; it may come before the outside scheduler has said so. False: it is
-    /// made here, or is over.
+    /// The result of one that is made elsewhere; it may come inside the call that asks the outside scheduler for it, or
+    /// beside it. False: it is made here, is over, or was not asked for yet; then the result ends.
     bool made_elsewhere(id of, T result) {
         node& n = node_at(of);
         {
             const guard hold(lock_);
-            if (n.is_asked && !n.early) return n.early.emplace(std::move(result)), true;
+            if (n.is_asked && !n.early && !n.failed_early) return n.early.emplace(std::move(result)), true;
         }
         return store(n, std::move(result), state::elsewhere);
     }
-    /// The other place cannot make it: the group ends with this error.
-    void failed_elsewhere(id of, const std::exception_ptr& why) {
-        if (state_of(of) == state::elsewhere) group_.fail(why);
+    /// The other place cannot make it: the group ends with this error, nested in that of the operand. When, and false,
+    /// as made_elsewhere().
+    bool failed_elsewhere(id of, std::exception_ptr why) {
+        if (why == nullptr) why = std::make_exception_ptr(std::runtime_error("it has failed elsewhere"));
+        node& n = node_at(of);
+        {
+            const guard hold(lock_);
+            if (n.is_asked && !n.early && !n.failed_early) return n.failed_early = std::move(why), true;
+            if (n.now != state::elsewhere) return false;
+        }
+        calls(n, [&] { std::rethrow_exception(why); });
+        return true;
     }
     /// Asks the outside scheduler once more for those that are ready, and not now.
     void ask_again() {
@@ -182,21 +193,21 @@ template <spillable T> class operand_graph {
         state now{};
         {
             const guard hold(lock_);
-            node& n = *nodes_.at(of);
+            node& n = known(of);
             now = n.now;
             if (!n.is_finished) return n.finish.push_back(std::move(then));
         }
-        then(now);
+        calls(node_at(of), [&] { then(now); });
     }
     /// The result of one that is done, and that no operand needs any more. None: it is not, or was taken.
     std::optional<T> take(id of) {
         const guard hold(lock_);
-        node& n = *nodes_.at(of);
+        node& n = known(of);
         return n.uses == 0 ? std::exchange(n.result, std::nullopt) : std::nullopt;
     }
     state state_of(id of) const {
         const guard hold(lock_);
-        return nodes_.at(of)->now;
+        return known(of).now;
     }
 
   private:
@@ -220,6 +231,7 @@ template <spillable T> class operand_graph {
         state now = state::waiting;
         task_ref task;
         std::optional<T> result, early; // early: it came before the scheduler had said `elsewhere`
+        std::exception_ptr failed_early;
         std::vector<std::function<void(state)>> finish;
     };
     // An input of a task: the result of an operand that is done, where it is.
@@ -260,9 +272,16 @@ template <spillable T> class operand_graph {
         operand_graph& all;
     };
 
-    node& node_at(id of) const noexcept {
+    // Requires the lock.
+    node& known(id of) const {
+        if (of >= nodes_.size())
+            throw std::out_of_range("allot: there is no operand " + std::to_string(of) + ": the graph has " +
+                                    std::to_string(nodes_.size()));
+        return *nodes_[of];
+    }
+    node& node_at(id of) const {
         const guard hold(lock_);
-        return *nodes_.at(of);
+        return known(of);
     }
     // Requires the lock.
     static void step(node& n, event by) noexcept {
@@ -275,7 +294,7 @@ template <spillable T> class operand_graph {
         begins_locked(n);
     }
     static void begins_locked(node& n) noexcept {
-        if (n.now == state::loading) return;
+        if (n.now == state::loading || n.now == state::withdrawn) return; // its group has ended as it began
         if (n.now == state::computing) step(n, event::ran_out);
         step(n, event::begun);
     }
@@ -283,6 +302,7 @@ template <spillable T> class operand_graph {
         {
             const guard hold(lock_);
             begins_locked(n); // if all were pinned before
+            if (n.now == state::withdrawn) throw std::runtime_error("allot: its group has ended");
             step(n, event::loaded);
         }
         try {
@@ -305,6 +325,7 @@ template <spillable T> class operand_graph {
     std::optional<T> place(node& n) {
         std::vector<input> from;
         std::optional<T> early;
+        std::exception_ptr failed;
         for (;;) {
             {
                 const guard hold(lock_);
@@ -312,19 +333,22 @@ template <spillable T> class operand_graph {
                 n.is_asked = where_ != nullptr;
             }
             operand_place where = operand_place::here;
-            if (where_ != nullptr) calls([&] { where = where_(n.at); });
+            if (where_ != nullptr) calls(n, [&] { where = where_(n.at); });
             const guard hold(lock_);
             n.is_asked = false;
             early = std::exchange(n.early, std::nullopt);
+            failed = std::exchange(n.failed_early, nullptr);
             if (n.now != state::waiting) return std::nullopt;
             if (where == operand_place::not_now && std::exchange(n.asks_again, false)) continue;
             if (where == operand_place::not_now) n.is_put_off = true;
             else step(n, where == operand_place::here ? event::ready : event::left);
             if (where == operand_place::not_now) return std::nullopt;
-            if (where == operand_place::elsewhere) return early;
+            if (where == operand_place::elsewhere && failed == nullptr) return early;
+            if (where == operand_place::elsewhere) break;
             for (node* const i : n.inputs) from.push_back({i, &n});
             break;
         }
+        if (failed != nullptr) return calls(n, [&] { std::rethrow_exception(failed); }), std::nullopt;
         const task_ref task = n.queue(std::move(from));
         std::optional<std::int64_t> number;
         {
@@ -336,12 +360,17 @@ template <spillable T> class operand_graph {
         if (number) task.set_number(*number);
         return std::nullopt;
     }
-    // A function of the user: what it throws ends the group.
-    template <class Call> void calls(Call call) noexcept {
+    // A function of the user, for an operand: what it throws ends the group.
+    template <class Call> void calls(const node& of, Call call) noexcept {
+        const auto fails = [&](std::string_view what) {
+            group_.fail(std::make_exception_ptr(task_error{group_.name(), of.says.name, what}));
+        };
         try {
             call();
+        } catch (const std::exception& e) {
+            fails(e.what());
         } catch (...) {
-            group_.fail(std::current_exception());
+            fails("an error that is no std::exception");
         }
     }
     // False: it is in another state.
@@ -373,11 +402,11 @@ template <spillable T> class operand_graph {
             if (--i->uses == 0 && i->result) ended.push_back(*std::exchange(i->result, std::nullopt));
     }
     // Requires the lock. False: it runs, or is over.
-    static bool withdraw(node& n, std::vector<T>& ended) {
+    static bool withdraw(node& n) {
         if (!operand::is_legal(n.now, event::withdrew)) return false;
         if (n.now == state::queued && !n.task.withdraw()) return false; // a thread has it
         step(n, event::withdrew);
-        release_inputs(n, ended);
+        for (node* const i : n.inputs) --i->uses; // a result that none needs any more stays, for take()
         return true;
     }
     void group_has_ended() noexcept {
@@ -401,7 +430,7 @@ template <spillable T> class operand_graph {
             now = n.now;
             all.swap(n.finish);
         }
-        for (const auto& then : all) calls([&] { then(now); });
+        for (const auto& then : all) calls(n, [&] { then(now); });
     }
 
     task_group& group_;

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <allot/account/account.hpp>
+#include <allot/account/account_reservation.hpp>
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
 #include <allot/core/min_max.hpp>
+#include <allot/core/units.hpp>
 #include <allot/spill/spillable.hpp>
 #include <allot/task/admission.hpp>
 #include <allot/task/learned_ratio.hpp>
@@ -59,7 +61,8 @@ struct known_task; // executor.hpp
 
 class queued_task : public admitted_task {
   public:
-    queued_task(group_of_tasks& in, const task_needs& says) noexcept : of(in), said(says) {}
+    queued_task(group_of_tasks& in, const task_needs& says) noexcept
+        : of(in), said{text_or_empty(says.name), says.output, says.overhead, says.learns} {}
     queued_task(const queued_task&) = delete;
     queued_task& operator=(const queued_task&) = delete;
     virtual ~queued_task() = default;
@@ -69,7 +72,8 @@ class queued_task : public admitted_task {
     virtual std::size_t away_bytes() const noexcept = 0;
     // Pins what is in memory; then the rest.
     virtual void pin_present() noexcept = 0;
-    virtual void pin_all() = 0;
+    // `promised`, to the group's account: gives up what is for inputs that are charged to another account.
+    virtual void pin_all(account_reservation& promised, const account& of_group) = 0;
     virtual task_outcome run(task_step& step) = 0;
     virtual void unpin() noexcept = 0;
     // It has gone to the back: its inputs are used behind those of all others.
@@ -85,8 +89,9 @@ class queued_task : public admitted_task {
 
     group_of_tasks& of;
     const task_needs said;
-    std::int64_t number = 0; // its place; the group's, unless it got another
-    unsigned attempts = 0;   // that ran out of memory
+    std::int64_t number = 0;    // its place; the group's, unless it got another
+    unsigned attempts = 0;      // that ran out of memory
+    bool splits_inside = false; // the arbiter wants it split
     task_state now = task_state::waiting;
     std::shared_ptr<known_task> known; // where others may ask for it
     list_hook<queued_task> place_in_group;
@@ -110,6 +115,11 @@ auto call_kernel(Kernel& kernel, std::span<Pinned> pins, std::span<Input> inputs
     else return kernel();
 }
 
+// For a kernel whose result nobody wants, or that has none.
+struct no_sink {
+    void operator()(auto&&) const noexcept {}
+};
+
 // Sink: called with the result of the kernel.
 template <class Kernel, spillable Input, class Sink> class kernel_task final : public queued_task {
     using pinned = decltype(std::declval<Input&>().pin());
@@ -130,7 +140,7 @@ template <class Kernel, spillable Input, class Sink> class kernel_task final : p
         return sum([&](std::size_t i) { return !present_[i].has_value(); });
     }
     void pin_present() noexcept override {
-        if constexpr (takes_pins && requires(Input& i) { i.is_away(), i.try_pin(); })
+        if constexpr (requires(Input& i) { i.is_away(), i.try_pin(); })
             for (std::size_t i = 0; i != inputs_.size(); ++i) {
                 if (inputs_[i].is_away()) continue;
                 if (auto p = inputs_[i].try_pin()) present_[i].emplace(std::move(p));
@@ -140,10 +150,12 @@ template <class Kernel, spillable Input, class Sink> class kernel_task final : p
         if constexpr (requires(const Input& i) { i.mark_for_later(); })
             for (const Input& i : inputs_) i.mark_for_later();
     }
-    void pin_all() override {
-        if constexpr (takes_pins)
-            for (std::size_t i = 0; i != inputs_.size(); ++i)
-                pins_.push_back(present_[i] ? *std::move(present_[i]) : inputs_[i].pin());
+    void pin_all(account_reservation& promised, const account& of_group) override {
+        for (std::size_t i = 0; i != inputs_.size(); ++i) {
+            if (!present_[i]) give_up_promise(inputs_[i], promised, of_group);
+            if constexpr (takes_pins) pins_.push_back(present_[i] ? *std::move(present_[i]) : inputs_[i].pin());
+            else present_[i].reset(); // the kernel pins or takes it
+        }
     }
     void unpin() noexcept override {
         pins_.clear();
@@ -166,6 +178,10 @@ template <class Kernel, spillable Input, class Sink> class kernel_task final : p
 
   private:
     struct nothing {};
+    static void give_up_promise(const Input& i, account_reservation& promised, const account& of_group) noexcept {
+        if constexpr (requires { i.holder() == &of_group; })
+            if (i.holder() != &of_group) promised.shrink_to(promised.bytes() - min(promised.bytes(), i.bytes()));
+    }
     auto call(task_step& step) { return call_kernel(kernel_, std::span(pins_), std::span(inputs_), step); }
     template <class Counts> std::size_t sum(Counts counts) const noexcept {
         std::size_t all = 0;
@@ -176,6 +192,9 @@ template <class Kernel, spillable Input, class Sink> class kernel_task final : p
     using called = decltype(call_kernel(std::declval<Kernel&>(), std::declval<std::span<pinned>>(),
                                         std::declval<std::span<Input>>(), std::declval<task_step&>()));
     using result = std::conditional_t<std::is_void_v<called> || std::same_as<called, task_outcome>, nothing, called>;
+
+    static_assert(!std::same_as<result, nothing> || std::same_as<Sink, no_sink>,
+                  "allot: a kernel that returns nothing, or a task_outcome, has no result for a sink: leave it out");
 
     std::vector<Input> inputs_;
     std::vector<std::optional<pinned>> present_; // of inputs that were in memory

@@ -10,6 +10,7 @@
 // A promise is a floor of the account: what is promised and what is charged are one number. A batch waits in the queue
 // of the account that refuses it, as one request for what its shares have more than now, patiently; so one that is
 // large is passed by others a bounded number of times (docs/reclaim.md), and one that cannot fit is refused at once.
+// One of whose accounts closes, or gets a lower limit, while it waits is refused when it would be granted.
 // Invariant: at any moment the parent counts all promises of a batch, or those before. Cost: 1 KiB, and 100 bytes per
 // promise; the tree's lock for each share. Threads: one at a time; while a request is queued: cancel() alone, by any.
 // Source: Mars' QuotaActor, 2018, which computed what a batch adds when it was queued, and promised more than it had.
@@ -121,8 +122,9 @@ class quota {
         const auto misused = [](const share& s, const char* what) {
             return charge_status{.outcome = charge_outcome::misused, .requested = s.bytes, .name = what};
         };
+        if (later_.is_queued())
+            return {.outcome = charge_outcome::misused, .name = "a request of this quota is queued"};
         for (std::size_t i = 0; i != batch.size(); ++i) {
-            if (later_.is_queued()) return misused(batch[i], "a request of this quota is queued");
             if (batch[i].of.node().above() != next_.node().above())
                 return misused(batch[i], "the account is no child of the quota's");
             if (batch[i].bytes > batch[i].of.limit())

@@ -22,6 +22,7 @@
 #include <allot/task/task_group.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -169,7 +170,7 @@ template <spillable T> class task_cache {
             tasks.swap(tasks_);
             signal();
         }
-        for (const task_waker& t : tasks) t();
+        tell(tasks);
     }
     void close(bool is_cut) noexcept {
         std::vector<task_waker> tasks;
@@ -180,15 +181,21 @@ template <spillable T> class task_cache {
             tasks.swap(tasks_);
             signal();
         }
+        tell(tasks);
+    }
+    // Without the lock: those that wait for the executor's news, too.
+    void tell(const std::vector<task_waker>& tasks) noexcept {
         for (const task_waker& t : tasks) t();
+        if (by_ != nullptr && by_->runs_tasks()) by_->tell();
     }
     void signal() noexcept {
         for (reader* r = readers_.first(); r != nullptr; r = readers_.after(*r)) r->spot.signal(1);
     }
     // True: with the lock.
     template <class Has> bool wait(Has has) {
-        std::optional<oom::scoped_wait> edge;
+        const bool runs = by_ != nullptr && by_->runs_tasks();
         for (;;) {
+            const std::uint64_t seen = runs ? by_->news() : 0;
             reader me;
             lock_.lock();
             if (has()) return true;
@@ -196,14 +203,13 @@ template <spillable T> class task_cache {
             if (!is_over) readers_.add(me);
             lock_.unlock();
             if (is_over) return false;
-            if (by_ != nullptr && by_->run_one_for_waiter()) {
-                const guard hold(lock_);
-                readers_.remove(me);
-                continue;
-            }
             if (by_ != nullptr) by_->expects_no_task();
-            if (!edge && by_ != nullptr) edge.emplace(by_->task());
-            static_cast<void>(me.spot.wait_until(sys::parking::never));
+            if (!runs || !by_->run_one()) {
+                std::optional<oom::scoped_wait> edge;
+                if (by_ != nullptr) edge.emplace(by_->task());
+                if (runs) by_->sleep(seen);
+                else static_cast<void>(me.spot.wait_until(sys::parking::never));
+            }
             const guard hold(lock_);
             readers_.remove(me);
         }

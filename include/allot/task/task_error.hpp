@@ -3,10 +3,12 @@
 // Cost: 200 bytes. Threads: values.
 #pragma once
 
+#include <allot/account/account.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
 #include <allot/oom/retry.hpp>
+#include <allot/reclaim/reclaimer.hpp>
 
 #include <exception>
 #include <new>
@@ -36,22 +38,36 @@ namespace detail {
 inline bool ran_out_of_memory() noexcept {
     verdict_error copy{{}, memory_kind::host};
     if (oom::detail::find_verdict(std::current_exception(), copy) != nullptr)
-        return copy.why().outcome != charge_outcome::removed;
+        return copy.why().outcome != charge_outcome::removed && copy.why().outcome != charge_outcome::closed;
     try {
         throw;
+    } catch (const memory_error& e) {
+        return e.why().outcome != charge_outcome::closed;
     } catch (const std::bad_alloc&) {
         return true;
+    } catch (const std::nested_exception& e) {
+        if (e.nested_ptr() == nullptr) return false;
+        try {
+            e.rethrow_nested();
+        } catch (...) {
+            return ran_out_of_memory();
+        }
     } catch (...) {
         return false;
     }
 }
-inline std::string_view why_it_ran_out(const std::exception& e, unsigned attempts, std::span<char> line) noexcept {
+// `memory`: whose stores may not have written what was to leave.
+inline std::string_view why_it_ran_out(const std::exception& e, const account& memory, unsigned attempts,
+                                       std::span<char> line) noexcept {
     verdict_error copy{{}, memory_kind::host};
-    if (oom::detail::find_verdict(std::current_exception(), copy) == nullptr) return e.what();
     text_writer out{line.data(), line.size()};
     out.put("it ran out of memory in ").number(attempts).put(attempts == 1 ? " attempt" : " attempts");
+    if (oom::detail::find_verdict(std::current_exception(), copy) == nullptr) return out.put(": ").put(e.what()).view();
     out.put("; the last one requested ").bytes(copy.why().requested).put(": ");
     write(out, refusal_of(copy.why()));
+    memory.visit_reclaimers([&](const reclaimer& r) {
+        if (r.has_failed()) r.describe(out.put("; ").put(r.name()));
+    });
     return out.view();
 }
 

@@ -44,6 +44,7 @@ class task_group {
         in_.count_group(-1);
     }
 
+    const char* name() const noexcept { return group_.name; }
     /// The account of its tasks: below the executor's.
     account& memory() noexcept { return group_.memory; }
     /// Adds a task; it may start at once. Of a group that was cancelled it ends at once.
@@ -55,7 +56,7 @@ class task_group {
     }
     template <spillable Input, class Kernel>
     void add(const task_needs& says, std::vector<Input> inputs, Kernel kernel) {
-        add(says, std::move(inputs), std::move(kernel), [](auto&&) {});
+        add(says, std::move(inputs), std::move(kernel), detail::no_sink{});
     }
     /// Without inputs.
     template <detail::kernel_without_inputs Kernel, class Sink>
@@ -66,8 +67,8 @@ class task_group {
         add(says, std::vector<detail::no_input>{}, std::move(kernel));
     }
     /// As add(), and returns a reference to the task, which can get another place, or be taken back.
-    template <spillable Input, class Kernel, class Sink>
-    task_ref add_known(const task_needs& says, std::vector<Input> inputs, Kernel kernel, Sink sink) {
+    template <spillable Input, class Kernel, class Sink = detail::no_sink>
+    task_ref add_known(const task_needs& says, std::vector<Input> inputs, Kernel kernel, Sink sink = {}) {
         auto made = std::make_unique<detail::kernel_task<Kernel, Input, Sink>>(group_, says, std::move(inputs),
                                                                                std::move(kernel), std::move(sink));
         task_ref of = in_.refer_to(*made);
@@ -78,7 +79,7 @@ class task_group {
     /// inside a task. Throws: task_error, once, if one has failed: the others that waited have ended without a call.
     void wait() {
         in_.wait(group_);
-        if (const std::exception_ptr error = std::exchange(group_.error, nullptr)) std::rethrow_exception(error);
+        if (const std::exception_ptr error = in_.take_error(group_)) std::rethrow_exception(error);
     }
     /// The same; the error stays for wait().
     void join() { in_.wait(group_); }
@@ -100,8 +101,12 @@ class task_group {
     void fail(std::exception_ptr error) noexcept { in_.fail(group_, std::move(error)); }
     // A thread is to wait for its tasks.
     void expects_no_task() const noexcept { in_.expects_no_task(group_.name); }
-    // False: the executor has threads, or none may start.
-    bool run_one_for_waiter() { return !in_.has_threads() && in_.run_one(); }
+    // For a thread that waits for something else than the end of tasks: it runs tasks of an executor without threads.
+    bool runs_tasks() const noexcept { return !in_.has_threads(); }
+    std::uint64_t news() const noexcept { return in_.news_so_far(); }
+    bool run_one() { return in_.run_one(); }
+    void sleep(std::uint64_t seen) noexcept { in_.sleep(seen); }
+    void tell() noexcept { in_.tell(); }
     void remove(detail::group_watch& w) noexcept { group_.watches.remove(w); }
 
   private:

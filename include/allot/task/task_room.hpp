@@ -24,13 +24,11 @@ class task_room {
 
     /// `promised`: bytes that running tasks may take yet.
     std::size_t free(std::size_t promised) const noexcept { return detail::min(in_account(), in_system(promised)); }
-    /// What needs more starts only where nothing runs.
+    /// Bytes. A task that needs more starts only where nothing runs.
     std::size_t share() const noexcept {
         const std::size_t limit = of_.limit();
         return limit == SIZE_MAX ? limit : limit / 100 * percent_ + limit % 100 * percent_ / 100;
     }
-    /// Bytes of the limit that are kept free when a task starts.
-    std::size_t kept_free() const noexcept { return of_.limit() - share(); }
     bool looks_at_system() const noexcept { return system_ != nullptr; }
 
   private:

@@ -3,7 +3,7 @@
 //
 //     waiting -> running -> ended
 //
-// Cost: 128 bytes, constant. Threads: any. Source: BlazingSQL's document of its executor, 2021.
+// Cost: 160 bytes, constant. Threads: any. Source: BlazingSQL's document of its executor, 2021.
 #pragma once
 
 #include <allot/config.hpp>
@@ -16,16 +16,18 @@
 namespace allot::inline ALLOT_ABI {
 
 enum class task_state : std::uint8_t {
-    waiting, // for memory and a thread
-    running, // an attempt
-    woken,   // as running; its waker was called meanwhile
-    parked,  // until its waker is called
+    waiting,  // for memory and a thread
+    starting, // it is promised its memory
+    running,  // an attempt
+    woken,    // as running; its waker was called meanwhile
+    parked,   // until its waker is called
     ended,
 };
-inline constexpr std::size_t task_states = 5;
+inline constexpr std::size_t task_states = 6;
 
 enum class task_event : std::uint8_t {
-    started,
+    chosen,
+    started,  // with its memory
     put_back, // it was refused what it needs
     ran_out,  // of memory
     blocked,  // its kernel has returned would_block
@@ -33,7 +35,7 @@ enum class task_event : std::uint8_t {
     finished, // well, or with an error; or its group has ended
     withdrew, // it, or its group, before it runs
 };
-inline constexpr std::size_t task_events = 7;
+inline constexpr std::size_t task_events = 8;
 
 struct task_transition {
     task_state from;
@@ -45,15 +47,17 @@ inline constexpr auto task_transitions = [] {
     using enum task_state;
     using enum task_event;
     return std::to_array<task_transition>({
-        {waiting, started, running},
+        {waiting, chosen, starting},
         {waiting, woke, waiting},
         {waiting, withdrew, ended},
-        {running, put_back, waiting},
+        {starting, started, running},
+        {starting, put_back, waiting},
+        {starting, woke, starting},
+        {starting, withdrew, ended},
         {running, ran_out, waiting},
         {running, blocked, parked},
         {running, woke, woken},
         {running, finished, ended},
-        {woken, put_back, waiting},
         {woken, ran_out, waiting},
         {woken, blocked, waiting},
         {woken, woke, woken},
@@ -71,11 +75,12 @@ static_assert(!task_table.is_ambiguous(), "allot: two steps of one state and eve
 } // namespace detail
 
 constexpr const char* text_of(task_state s) noexcept {
-    constexpr const char* texts[] = {"waiting", "running", "woken", "parked", "ended"};
+    constexpr const char* texts[] = {"waiting", "starting", "running", "woken", "parked", "ended"};
     return texts[static_cast<std::size_t>(s)];
 }
 constexpr const char* text_of(task_event e) noexcept {
-    constexpr const char* texts[] = {"started", "put_back", "ran_out", "blocked", "woke", "finished", "withdrew"};
+    constexpr const char* texts[] = {"chosen",  "started", "put_back", "ran_out",
+                                     "blocked", "woke",    "finished", "withdrew"};
     return texts[static_cast<std::size_t>(e)];
 }
 

@@ -68,3 +68,13 @@ TEST_CASE("the real system has some memory", "[sys]") {
     const system_memory machine;
     CHECK((machine.available() > 1'000'000 && machine.limit() > 1'000'000));
 }
+
+TEST_CASE("what is no path of a group is taken for the root", "[sys]") {
+    const files f;
+    f.write("groups/memory.max", "1000000\n");
+    f.write("groups/memory.current", "400000\n");
+    for (const char* const text : {"0::abc\n", "0::\n", "0::", "0::../x\n", "\n0::x/y", "0::/\n"}) {
+        f.write("cgroup", text);
+        CHECK(f.memory().available() == 600'000);
+    }
+}

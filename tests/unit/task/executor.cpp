@@ -12,7 +12,9 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
+#include <functional>
 #include <new>
 #include <optional>
 #include <span>
@@ -33,20 +35,12 @@ using allot::task_outcome;
 using allot::task_step;
 using batch = allot::stored<allot::buffer>;
 using support::charged;
+using support::message_of;
 using support::until;
 
 namespace {
 
 using fixture = support::task_engine;
-
-std::string message_of(task_group& g) {
-    try {
-        g.wait();
-    } catch (const allot::task_error& e) {
-        return e.what();
-    }
-    return "";
-}
 
 } // namespace
 
@@ -278,9 +272,8 @@ TEST_CASE("a task gets another place, or is taken back, while it waits", "[task]
     task_group query{run, name{"query"}};
     std::string order;
     std::vector<allot::task_ref> refs;
-    const auto ignore = [](auto&&...) {};
     for (const char c : {'a', 'b', 'c', 'd'})
-        refs.push_back(query.add_known({}, std::vector<support::part>{}, [&, c](task_step&) { order += c; }, ignore));
+        refs.push_back(query.add_known({}, std::vector<support::part>{}, [&, c](task_step&) { order += c; }));
     CHECK((refs[2].set_number(1) && refs[3].set_number(-1) && refs[1].withdraw() && !refs[1].withdraw()));
     CHECK((!refs[1].set_number(1) && !allot::task_ref{}.withdraw() && !allot::task_ref{}.set_number(1)));
     query.add({}, [&] { order += 'e'; });
@@ -291,8 +284,8 @@ TEST_CASE("a task gets another place, or is taken back, while it waits", "[task]
     query.add({}, [&](task_step& step) { late = step.waker(); });
     query.wait();
     (*late)(); // it has ended
-    refs.push_back(query.add_known(
-        {}, std::vector<support::part>{}, [](task_step&) { return task_outcome::would_block; }, ignore));
+    refs.push_back(
+        query.add_known({}, std::vector<support::part>{}, [](task_step&) { return task_outcome::would_block; }));
     CHECK((run.run_one() && run.stats().parked == 1 && refs.back().withdraw() && run.stats().parked == 0));
     query.wait();
 }
@@ -515,4 +508,162 @@ TEST_CASE("errors of an executor say what was asked for, and where", "[task][exe
     CHECK_THROWS_AS(executor(other, f.engine), std::invalid_argument);
     account alone{name{"alone"}};
     CHECK_THROWS_AS(executor(f.tasks, alone), std::invalid_argument);
+}
+
+TEST_CASE("a task of a group that has ended ends at once; its handle knows", "[task][executor]") {
+    fixture f;
+    executor run{f.tasks, f.engine};
+    task_group query{run, name{"query"}};
+    query.cancel();
+    const allot::task_ref task =
+        query.add_known({.name = nullptr}, std::vector<support::part>{}, [](std::span<int>) { return 1; }, [](int) {});
+    CHECK((!task.set_number(3) && !task.withdraw()));
+    query.wait();
+}
+
+TEST_CASE("inputs that are charged elsewhere are pinned, though a task takes most of the limit", "[task][executor]") {
+    for (const bool by_engine : {true, false})
+        for (const bool is_away : {true, false})
+            for (const bool takes_handles : {true, false}) {
+                fixture f;
+                executor run{f.tasks, f.engine};
+                task_group first{run, name{"first"}}, query{run, name{"query"}};
+                std::vector<batch> in;
+                in.push_back(f.put(by_engine ? f.engine : first.memory(), 600_KiB, 7));
+                if (is_away) CHECK(in[0].spill());
+                const std::size_t left = f.data.stats().bytes_left;
+                int right = 0;
+                const auto sink = [&](std::byte b) { right += b == std::byte{7}; };
+                if (takes_handles)
+                    query.add(
+                        {.output = 8}, std::move(in), [](std::span<batch> all) { return all[0].pin()->bytes()[9]; },
+                        sink);
+                else
+                    query.add(
+                        {.output = 8}, std::move(in), [](std::span<batch::pinned> all) { return all[0]->bytes()[9]; },
+                        sink);
+                query.wait();
+                CHECK((right == 1 && run.stats().ran_out == 0 && f.data.stats().bytes_left == left));
+            }
+}
+
+TEST_CASE("a task that is chosen gets another place, is withdrawn, or ends with its group, before it starts",
+          "[task][executor]") {
+    struct hook final : allot::reclaimer { // called while memory is promised, which it has not
+        explicit hook(std::size_t n) noexcept : reclaimer("hook"), bytes(n) {}
+        bool reclaim(const allot::shortage&) noexcept override {
+            if (on.exchange(false)) then();
+            return false;
+        }
+        std::size_t reclaimable(const account&) const noexcept override { return on ? bytes : 0; }
+        const std::size_t bytes;
+        std::function<void()> then;
+        std::atomic<bool> on{false};
+    };
+    for (const int how : {0, 1, 2}) {
+        fixture f;
+        hook in_promise{1_MiB};
+        f.engine.add(in_promise);
+        {
+            executor run{f.tasks, f.engine, {.threads = 2}};
+            task_group busy{run, name{"busy"}}, last{run, name{"last"}, 10}, other{run, name{"other"}, 5};
+            std::atomic<bool> goes{false}, begun{false}, is_added{false}, called{false};
+            std::atomic<int> order{0}, b{0}, c{0}, sunk{0};
+            busy.add({.overhead = 700_KiB}, [&](task_step& step) {
+                const charged mine{step.memory(), 700_KiB};
+                begun = true;
+                until([&] { return goes.load(); });
+            });
+            until([&] { return begun.load(); });
+            allot::task_ref task;
+            in_promise.then = [&] {
+                until([&] { return is_added.load(); });
+                if (how == 0) CHECK(task.set_number(0));
+                if (how == 1) CHECK((task.withdraw() && !task.withdraw() && !task.set_number(1)));
+                if (how == 2) last.cancel();
+                called = true;
+            };
+            in_promise.on = true;
+            task = last.add_known(
+                {.overhead = 700_KiB}, std::vector<support::part>{}, [&](std::span<int>) { return b = ++order; },
+                [&](int) { ++sunk; });
+            is_added = true;
+            other.add({.overhead = 700_KiB}, [&] { c = ++order; });
+            until([&] { return called.load(); });
+            goes = true;
+            busy.wait(), other.wait(), last.wait();
+            CHECK((how == 0 ? c == 1 && b == 2 && sunk == 1 : c == 1 && b == 0 && sunk == 0));
+            CHECK((run.stats().waiting == 0 && run.stats().running == 0));
+        }
+        f.engine.remove(in_promise);
+    }
+}
+
+TEST_CASE("a task that is promised memory takes none of others for a moment", "[task][executor]") {
+    fixture f;
+    executor run{f.tasks, f.engine};
+    task_group query{run, name{"query"}};
+    query.add({.output = 100_KiB}, [] {});
+    query.wait();
+    CHECK(f.engine.peak() == 100_KiB);
+}
+
+TEST_CASE("a task that runs alone is split by the scope inside its kernel", "[task][executor]") {
+    fixture f;
+    executor run{f.tasks, f.engine};
+    task_group query{run, name{"query"}};
+    int sum = 0, split = 0;
+    query.add({}, [&](task_step& step) {
+        const charged has{step.memory(), 300_KiB};
+        std::vector<support::part> all{{0, 10}};
+        const auto halves = [&](const support::part& p) { return ++split, support::halve(p); };
+        for (const int n : allot::oom::with_retry(all, halves, [&](const support::part& p) {
+                 const charged mine{step.memory(), p.bytes() * 100_KiB}; // less than the limit, more than is left
+                 return p.to - p.from;
+             }))
+            sum += n;
+    });
+    query.wait();
+    CHECK((sum == 10 && split >= 1));
+}
+
+TEST_CASE("errors of tasks say how often, in what, and which disk is full", "[task][executor]") {
+    fixture f;
+    executor run{f.tasks, f.engine, {.attempts = 2}};
+    {
+        task_group query{run, name{"query"}};
+        query.add({.name = "sort"}, [] { throw std::bad_alloc(); });
+        CHECK(message_of(query) == "allot: task sort of query: it ran out of memory in 2 attempts: std::bad_alloc");
+    }
+    {
+        task_group query{run, name{"query"}};
+        query.add({.name = "sort"}, [&] {
+            try {
+                throw std::bad_alloc();
+            } catch (...) {
+                std::throw_with_nested(std::runtime_error("in a library"));
+            }
+        });
+        CHECK(message_of(query) == "allot: task sort of query: it ran out of memory in 2 attempts: in a library");
+    }
+    {
+        task_group query{run, name{"query"}};
+        query.add({.name = "sort"}, [] { return 1; }, [](int) { throw std::runtime_error("full"); });
+        CHECK(message_of(query) == "allot: task sort of query: its sink has failed: full");
+    }
+    task_group query{run, name{"query"}};
+    std::vector<batch> kept;
+    kept.push_back(f.put(query.memory(), 800_KiB));
+    f.disk.set_limit(1000);
+    query.add({.name = "sort"}, [&](task_step& step) { static_cast<void>(charged{step.memory(), 500_KiB}); });
+    CHECK_THAT(message_of(query), ContainsSubstring("; data, 800 KiB in memory; 0 bytes left"));
+    account closed{f.engine, name{"closed"}};
+    closed.close();
+    task_group none{run, name{"none"}};
+    int calls = 0;
+    none.add({}, [&](task_step&) {
+        ++calls;
+        static_cast<void>(charged{closed, 10}); // never granted
+    });
+    CHECK((!message_of(none).empty() && calls == 1));
 }

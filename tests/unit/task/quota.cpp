@@ -97,7 +97,8 @@ TEST_CASE("a batch that waits is granted as it is then, and never beyond the lim
     CHECK(two.request({{f.b, 200}, {f.c, 50}}, note).outcome == charge_outcome::queued);
     CHECK((two.promised(f.b) == 0 && f.engine.used() == 100));
     CHECK(two.request({{f.b, 1}}, 0_ms).outcome == charge_outcome::misused); // one after the other
-    one.hold(f.a);                                                           // it uses nothing
+    CHECK(two.request(std::span<const quota::share>{}, [](const charge_status&) {}).outcome == charge_outcome::misused);
+    one.hold(f.a); // it uses nothing
     REQUIRE(said);
     CHECK((*said && two.promised(f.b) == 200 && two.promised(f.c) == 50 && f.engine.peak() == 250));
     said.reset();

@@ -165,3 +165,39 @@ TEST_CASE("a reader runs tasks itself where the executor has no threads; several
     CHECK_THROWS_AS(cache.pull_bytes(100), std::runtime_error);
     CHECK((cache.size() == 3 && cache.pull() == part{0, 1} && cache.pull_bytes(0).empty()));
 }
+
+TEST_CASE("a reader of an executor without threads runs what others add, or wake", "[task][cache]") {
+    for (const bool by_waker : {true, false}) {
+        fixture f;
+        executor run{f.tasks, f.engine};
+        task_group query{run, name{"query"}};
+        task_cache<batch> made{query};
+        std::optional<allot::task_waker> wakes;
+        if (by_waker)
+            query.add({}, [&, again = false](task_step& step) mutable {
+                if (std::exchange(again, true)) return made.put(f.put_number(step.memory(), 7)), task_outcome::done;
+                wakes = step.waker();
+                return task_outcome::would_block;
+            });
+        run.drain(); // it is parked
+        std::jthread other([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(10)); // the reader sleeps
+            if (by_waker) (*wakes)();
+            else query.add({}, [&](task_step& step) { made.put(f.put_number(step.memory(), 7)); });
+        });
+        CHECK(made.wait_for(1));
+        const std::optional<batch> b = made.pull();
+        CHECK((b && b->pin()->get<std::uint64_t>(0) == 7));
+        other.join();
+        query.wait();
+    }
+    fixture f;
+    executor run{f.tasks, f.engine};
+    task_group query{run, name{"query"}};
+    task_cache<batch> made{query};
+    std::jthread other([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        made.put(f.put_number(f.engine, 8)); // no task
+    });
+    CHECK(made.pull().has_value());
+}
