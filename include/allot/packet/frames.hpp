@@ -13,6 +13,7 @@
 #include <allot/buffer/little_endian.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/row/row_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +42,7 @@ constexpr const char* text_of(frame_error e) noexcept {
     return texts[static_cast<std::size_t>(e)];
 }
 
-/// A row of a packet, without a link of its own: row_ptr<const T>::linked() adds one.
+/// A row of a packet, without a link of its own.
 struct frame {
     std::span<const std::byte> row;
     std::uint32_t type;
@@ -50,6 +51,11 @@ struct frame {
         requires(std::is_trivially_copyable_v<T> && alignof(T) <= 8)
     const T* as() const noexcept {
         return row.size() >= sizeof(T) ? reinterpret_cast<const T*>(row.data()) : nullptr;
+    }
+    /// The same with a link, for a row in a packet.
+    template <class T> row_ptr<const T> link() const noexcept {
+        const T* const p = as<T>();
+        return p != nullptr ? row_ptr<const T>::linked(p) : nullptr;
     }
 };
 

@@ -89,7 +89,7 @@ template <class Set> class row_array {
     }
     /// The same; takes over the link of `row` only if it returns true.
     template <class T> bool push_back(row_ptr<T>&& row) {
-        if (!push_back(static_cast<void*>(row.get()))) return false;
+        if (!push_back(const_cast<void*>(static_cast<const void*>(row.get())))) return false;
         static_cast<void>(row.detach());
         return true;
     }
