@@ -66,6 +66,12 @@ class split_ledger : public tree_ledger {
         : tree_ledger(SIZE_MAX, text, given...), pages_(limit, text) {
         for (allot::account* const a : value_or<split_among>({}, given...).accounts) parts_.emplace_back(*a, text);
     }
+    // The object has reported what is left at its end.
+    ~split_ledger() {
+        leave();
+        for (part& p : parts_)
+            if (const std::size_t left = p.pays.used(); left != 0) p.pays.refund(left);
+    }
 
     bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
         if (!pages_.try_charge(bytes, asked)) return false;
