@@ -8,4 +8,5 @@ int main() {
     counted::accounts();
     counted::faces();
     counted::cold();
+    counted::packets();
 }

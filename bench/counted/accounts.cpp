@@ -4,13 +4,10 @@
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
 #include <allot/oom/arbiter.hpp>
-#include <allot/packet/packets.hpp>
-#include <allot/row_manager.hpp>
 
 #include <array>
 #include <cstddef>
 #include <deque>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -99,26 +96,6 @@ template <class Make> struct view_subject {
         std::size_t n = 0;
     };
 };
-// allocate links a row that has another link, release releases it: a row of a manager, or one in a packet.
-struct anywhere : allot::policies<allot::count::links_anywhere> {};
-template <bool InPacket> struct linked_subject {
-    allot::account root{allot::name{"root"}};
-    allot::packets in{root};
-    allot::packet received = in.receive(root, [](std::span<std::byte> room) { return room.size(); });
-    allot::row_manager<anywhere> rows;
-    void* row = InPacket ? received.room().data() + 64 : rows.allocate(64);
-
-    explicit linked_subject(const bench::job&) {}
-    ~linked_subject() {
-        if (!InPacket) rows.release(row);
-    }
-    struct user {
-        explicit user(linked_subject& s) : row(s.row) {}
-        void* allocate(std::size_t) { return allot::link(row), row; }
-        void release(void* r, std::size_t) { allot::release(r); }
-        void* row;
-    };
-};
 struct slices {
     allot::buffer operator()(auto& of, std::size_t bytes) const { return of.one.slice(64, bytes); }
 };
@@ -139,6 +116,4 @@ void counted::accounts() {
     count<54, registration_subject>("reclaimer_added");
     count<18, view_subject<slices>>("buffer_slice");
     count<19, view_subject<makes>>("buffer_of_chunks");
-    count<57, linked_subject<false>>("row_linked");
-    count<58, linked_subject<true>>("row_in_packet_linked");
 }

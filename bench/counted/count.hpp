@@ -73,5 +73,6 @@ void chunks();
 void accounts();
 void faces();
 void cold();
+void packets();
 
 } // namespace counted
