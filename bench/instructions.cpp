@@ -6,7 +6,7 @@ int main() {
     counted::ways();
     counted::chunks();
     counted::accounts();
+    counted::packets();
     counted::faces();
     counted::cold();
-    counted::packets();
 }
