@@ -243,7 +243,7 @@ class situation {
                 for (const auto& b : from) sum += b->get<std::uint64_t>(0);
                 return put_sum(step, sum, 0);
             });
-        q.graph.on_finish(last, [&q, this](allot::operand::state s) {
+        q.graph.on_finish(last, [this](allot::operand::state s) {
             if (s != allot::operand::state::done) complain("an operand is not done");
         });
         q.graph.start();
