@@ -33,6 +33,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -59,13 +60,14 @@ template <class Set> class channels {
     /// Throws: std::invalid_argument for another n; out_of_memory, std::bad_alloc.
     channels(account& engine, std::size_t n, const channel_options& o = {}) {
         if (n == 0 || n > most) throw std::invalid_argument("allot: channels are 1 to 4096");
-        const std::size_t limit = o.limit != 0 ? o.limit : engine.limit() != SIZE_MAX ? engine.limit() / n : SIZE_MAX;
+        const std::size_t each = o.limit != 0 ? o.limit : engine.limit() != SIZE_MAX ? engine.limit() / n : SIZE_MAX;
         std::vector<account*> accounts;
         for (std::size_t i = 0; i != n; ++i) {
-            all_.push_back(std::make_unique<one>(engine, i, limit));
+            all_.push_back(std::make_unique<one>(engine, i, each));
             accounts.push_back(&all_.back()->memory);
         }
-        global_.emplace(engine, name{"global rows"}, allot::limit{o.global_limit}, split_among{accounts});
+        const split_among payers{std::span<account* const>(accounts)};
+        global_.emplace(engine, name{"global rows"}, allot::limit{o.global_limit}, payers);
         for (std::size_t i = 0; i != n; ++i) open(i);
     }
     channels(const channels&) = delete;
