@@ -375,7 +375,7 @@ class executor final : detail::task_calls {
             looks_at_ = bytes;
         }
         static_cast<void>(later_.cancel());
-        const charge_status now = memory_.when_free(bytes, later_);
+        const charge_status now = looks_.when_free(bytes, later_);
         const guard hold(lock_);
         is_looking_ = false;
         if (now.outcome == charge_outcome::queued) return;
@@ -520,6 +520,7 @@ class executor final : detail::task_calls {
     account& memory_;
     const unsigned most_attempts_;
     const task_room room_;
+    account looks_{memory_, allot::name{"executor"}}; // charged nothing: its requests go behind others that are due
     mutable sys::mutex lock_{lock_rank::executor};
     admission ready_;
     intrusive_list<sleeper, &sleeper::place> sleepers_;
