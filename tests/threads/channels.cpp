@@ -74,3 +74,32 @@ TEST_CASE("eight threads on four channels share global rows", "[channels][thread
     }
     CHECK((engine.used() == 0 && engine.verify()));
 }
+
+TEST_CASE("threads at the limit of the engine wait for none that waits for them", "[channels][threads]") {
+    const support::rescue ends{"channels at the limit of their engine", std::chrono::seconds(60)};
+    account engine{name{"engine"}, limit{8_MiB}}, other{engine, name{"another query"}};
+    {
+        allot::channels<query_rows> all{engine, 2};
+        const auto works = [&](std::size_t t) {
+            std::mt19937_64 random{t};
+            std::vector<void*> mine;
+            for (int i = 0; i != 15'000; ++i) {
+                const std::size_t bytes = 1 + random() % 100'000;
+                void* const row = t < 2 ? all.global().try_allocate(bytes) : all.channel(1).try_allocate(bytes);
+                if (row != nullptr) {
+                    mine.push_back(row);
+                } else {
+                    for (void* const r : mine) allot::release(r);
+                    mine.clear();
+                }
+                if (other.try_charge(10'000)) other.refund(10'000);
+            }
+            for (void* const r : mine) allot::release(r);
+        };
+        std::vector<std::jthread> threads;
+        for (std::size_t t = 0; t != 4; ++t) threads.emplace_back(works, t);
+        threads.clear();
+        CHECK((all.global_part(0) == all.global_part(1) && engine.peak() <= 8_MiB));
+    }
+    CHECK((engine.used() == 0 && engine.verify()));
+}

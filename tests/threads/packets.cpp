@@ -91,3 +91,24 @@ TEST_CASE("rows of packets pass between eight threads, and each packet returns o
     }
     CHECK((wrong == 0 && received > 1000 && engine.used() == 0 && engine.peak() <= 4_MiB + 1_MiB && engine.verify()));
 }
+
+TEST_CASE("a packet that threads transfer at once is charged within limits", "[packet][threads]") {
+    account engine{name{"engine"}, limit{4_MiB}}, one{engine, name{"one"}}, two{engine, name{"two"}},
+        small{engine, name{"small"}, limit{1000}};
+    {
+        allot::packets in{engine, {.bytes = 16_KiB}};
+        const allot::packet p = in.allocate(one);
+        std::atomic<int> wrong{0};
+        std::vector<std::jthread> threads;
+        for (unsigned t = 0; t != 4; ++t)
+            threads.emplace_back([&, t] {
+                for (int i = 0; i != 3000; ++i) {
+                    if (t < 2) static_cast<void>(p.transfer(i % 2 == 0 ? one : two));
+                    else wrong += p.try_transfer(small).charged();
+                }
+            });
+        threads.clear();
+        CHECK((wrong == 0 && small.peak() == 0));
+    }
+    CHECK(engine.used() == 0);
+}

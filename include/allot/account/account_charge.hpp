@@ -54,7 +54,7 @@ ALLOT_COLD inline charge_status status_behind(const waiter& due, std::size_t byt
 inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mode how,
                                    const charge_wait& most = never_waits) noexcept {
     const locked_tree scope(a);
-    charge_request request{scope.tree, how};
+    charge_request request{scope.tree, how, most.holds};
     const bool held = how == charge_mode::held;
     if (held) request.let_waiting_pass();
     for (;;) {

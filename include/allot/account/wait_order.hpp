@@ -184,6 +184,7 @@ struct charge_wait {
     const wait_limit* wait = nullptr;
     bool judged = false;
     bool elsewhere = false; // the caller waits, and makes its request again
+    bool holds = false;     // bytes of other accounts, for which others may wait
     bool is_patient() const noexcept { return wait != nullptr && wait->is_patient; }
 };
 inline constexpr charge_wait never_waits{}, judged_on_its_thread{.judged = true};

@@ -82,11 +82,12 @@ template <class Set> class channels {
     channel_manager& channel(std::size_t i) noexcept { return *opened(i).rows; }
     global_manager& global() noexcept { return *global_; }
     /// The account of a channel: of its rows, and its part of global pages. For other memory of the channel, too.
-    account& memory(std::size_t i) noexcept { return all_[i]->memory; }
+    account& memory(std::size_t i) noexcept { return known(i).memory; }
     /// Bytes of the channel's part of global pages.
     std::size_t global_part(std::size_t i) const noexcept {
-        const one& c = *all_[i];
-        return c.memory.used() - (c.rows ? c.rows->account().used() : 0);
+        static_cast<void>(known(i));
+        const std::size_t all = global_->used(), rest = global_->account().used();
+        return all > rest ? (all - rest) / size() : 0;
     }
 
     /// Bytes, the same of each channel.
@@ -97,13 +98,13 @@ template <class Set> class channels {
 
     /// Ends the channel's manager. Its account keeps its part of global pages, until these are returned. Idempotent.
     /// Requires: its rows have been released; else they are reported as leaks.
-    void close(std::size_t i) noexcept { all_[i]->rows.reset(); }
+    void close(std::size_t i) noexcept { known(i).rows.reset(); }
     /// Opens it again. Throws: as row_manager; nothing has changed then.
     void open(std::size_t i) {
-        one& c = *all_[i];
+        one& c = known(i);
         if (!c.rows) c.rows.emplace(c.memory, name{"rows"});
     }
-    bool is_open(std::size_t i) const noexcept { return all_[i]->rows.has_value(); }
+    bool is_open(std::size_t i) const noexcept { return known(i).rows.has_value(); }
 
   private:
     struct one {
@@ -116,10 +117,12 @@ template <class Set> class channels {
         account memory;
         std::optional<channel_manager> rows;
     };
-    one& opened(std::size_t i) noexcept {
-        if (ALLOT_CHECKED != 0 && (i >= all_.size() || !all_[i]->rows))
-            report_misuse({.kind = i < all_.size() ? misuse::use_after_destruction : misuse::out_of_bounds,
-                           .manager = i < all_.size() ? all_[i]->text : "channels"});
+    one& known(std::size_t i) const noexcept {
+        ALLOT_ASSERT(i < all_.size(), "there is no channel with this number: they are 0 to size() - 1");
+        return *all_[i];
+    }
+    one& opened(std::size_t i) const noexcept {
+        ALLOT_ASSERT(known(i).rows.has_value(), "the channel is closed: open() it first");
         return *all_[i];
     }
 

@@ -21,6 +21,7 @@
 #include <allot/core/values.hpp>
 #include <allot/ledger/page_ledger.hpp>
 #include <allot/ledger/tree.hpp>
+#include <allot/sync/pause.hpp>
 
 #include <cstddef>
 #include <deque>
@@ -59,6 +60,7 @@ class split_ledger : public tree_ledger {
     using values = types<allot::limit, allot::account, allot::split_among, judged_by>;
     static constexpr bool charges_others = true; // than its own account
     static constexpr std::size_t most_parts = 4096;
+    static constexpr unsigned most_tries = 1000;
 
     explicit split_ledger(std::size_t limit = SIZE_MAX) noexcept : pages_(limit, "") {}
     template <class... Values>
@@ -75,15 +77,12 @@ class split_ledger : public tree_ledger {
 
     bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
         if (!pages_.try_charge(bytes, asked)) return false;
-        const std::size_t each = part_of(bytes), rest = bytes - each * parts_.size();
-        std::size_t n = 0;
-        for (part& p : parts_) {
-            const charge_status s = detail::charge_slow(p.pays.node(), each, detail::charge_mode::held,
-                                                        {.wait = asked.wait, .judged = asked.judged});
-            if (ALLOT_UNLIKELY(!s)) return asked.refuse(s), undo(n, each, bytes);
-            ++n;
+        if (is_exceeded()) detail::return_idle_beyond_limits(account().node());
+        for (unsigned tries = 1;; ++tries) {
+            if (hold_all(bytes, asked)) return true;
+            if (tries == most_tries || !is_beside_held_bytes(asked.why)) return pages_.cancel(bytes), false;
+            yield(); // two that hold parts are in each other's way
         }
-        return rest == 0 || tree_ledger::try_charge(rest, asked) || undo(n, each, bytes);
     }
     void confirm(std::size_t bytes) noexcept {
         pages_.confirm(bytes);
@@ -94,7 +93,8 @@ class split_ledger : public tree_ledger {
     void cancel(std::size_t bytes) noexcept {
         const std::size_t each = part_of(bytes), rest = bytes - each * parts_.size();
         if (rest != 0) tree_ledger::cancel(rest);
-        undo(parts_.size(), each, bytes);
+        undo(parts_.size(), each);
+        pages_.cancel(bytes);
     }
     void refund(std::size_t bytes) noexcept {
         refund(bytes, [] {});
@@ -154,9 +154,30 @@ class split_ledger : public tree_ledger {
     std::size_t part_of(std::size_t bytes) const noexcept {
         return parts_.empty() ? 0 : bytes / most_parts * (most_parts / parts_.size());
     }
-    bool undo(std::size_t parts, std::size_t each, std::size_t bytes) noexcept {
+    // Of all parts, or of none. Where it holds some, it waits for no others that do.
+    bool hold_all(std::size_t bytes, detail::memory_request& asked) noexcept {
+        const std::size_t each = part_of(bytes), rest = bytes - each * parts_.size();
+        std::size_t n = 0;
+        const auto hold = [&](allot::account& by, std::size_t some) {
+            const detail::charge_wait most{.wait = asked.wait, .judged = asked.judged, .holds = n != 0};
+            const charge_status s = detail::charge_slow(by.node(), some, detail::charge_mode::held, most);
+            return s || (asked.refuse(s), false);
+        };
+        while (n != parts_.size() && hold(parts_[n].pays, each)) ++n;
+        if (n == parts_.size() && (rest == 0 || hold(account(), rest))) return true;
+        undo(n, each);
+        return false;
+    }
+    void undo(std::size_t parts, std::size_t each) noexcept {
         while (parts != 0) parts_[--parts].pays.cancel(each);
-        return pages_.cancel(bytes), false;
+    }
+    // Whether the refused part fits beside what is confirmed: held bytes of others, or of other parts, were in its way.
+    static bool is_beside_held_bytes(const charge_status& why) noexcept {
+        const detail::account_node* const at = detail::refuser_in(why);
+        if (at == nullptr || why.outcome != charge_outcome::over_limit) return false;
+        const detail::locked_tree scope(*at, detail::leave_drained);
+        return why.requested <= at->totals().limit() &&
+               at->totals().confirmed() <= at->totals().limit() - why.requested;
     }
     // Each before the listeners of the ones before it.
     template <class OnRefunded>

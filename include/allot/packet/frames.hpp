@@ -79,7 +79,7 @@ class frame_reader {
         if (type >= types_.size()) return wrong(frame_error::unknown_type);
         if (bytes < types_[type].least || bytes > types_[type].most) return wrong(frame_error::wrong_bytes);
         at_ += whole;
-        return frame{{p + frame_header, bytes}, type};
+        return frame{{bytes != 0 ? p + frame_header : p, bytes}, type}; // the end may be in another packet
     }
     frame_error error() const noexcept { return error_; }
     /// Of the next frame, or of the wrong one.

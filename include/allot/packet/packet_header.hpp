@@ -7,7 +7,7 @@
 // received are never read as a header.
 // Invariant: while a packet has links, the page map has its header for each of its pages. The packet has one view of its
 // block, so slices are views like any other.
-// Cost: 136 bytes of the process' heap; one atomic addition to link, one subtraction to release, none for the last link.
+// Cost: 240 bytes of the process' heap, with the buffer's record; one atomic addition to link, one subtraction to release, none for the last link.
 // Threads: any that holds a link. Source: the data buffers of HPCC roxiemem, 2009, whose headers are in the pages.
 #pragma once
 
@@ -20,7 +20,9 @@
 #include <allot/page/page_arena.hpp>
 #include <allot/row/row_ops.hpp>
 #include <allot/sync/lock_guard.hpp>
+#include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
+#include <allot/sys/thread.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -59,8 +61,8 @@ class packet_header : public page_header {
     std::byte* begin() const noexcept { return begin_; }
     std::size_t room() const noexcept { return room_; }
     // That were received.
-    std::size_t bytes() const noexcept { return bytes_; }
-    void set_bytes(std::size_t n) noexcept { bytes_ = n; }
+    std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+    void set_bytes(std::size_t n) noexcept { bytes_.store(n, std::memory_order_relaxed); }
 
     // A view, for the packet's account.
     buffer slice(std::size_t offset, std::size_t bytes) const noexcept {
@@ -71,8 +73,23 @@ class packet_header : public page_header {
         const lock_guard hold(lock_);
         return whole_.holder();
     }
-    // Another account is charged; the status as of a buffer's transfer.
+    // Another account is charged; the status as of a buffer's transfer. Threads go one after the other: else one would
+    // move what is charged elsewhere already.
     charge_status transfer(account& to, bool forced) noexcept {
+        const std::uintptr_t me = sys::thread_token();
+        for (std::uintptr_t none = 0; !mover_.compare_exchange_weak(none, me, std::memory_order_acquire); none = 0) {
+            if (none == me) return to.status(charge_outcome::misused, room_, 0, 0); // inside a call about it
+            yield();
+        }
+        const charge_status s = transfer_alone(to, forced);
+        mover_.store(0, std::memory_order_release);
+        return s;
+    }
+
+    list_hook<packet_header> place;
+
+  private:
+    charge_status transfer_alone(account& to, bool forced) noexcept {
         const buffer mine = slice(0, room_);
         transfer_result theirs = forced ? mine.transfer(to) : mine.try_transfer(to);
         if (theirs.view) {
@@ -81,10 +98,6 @@ class packet_header : public page_header {
         }
         return theirs.status;
     }
-
-    list_hook<packet_header> place;
-
-  private:
     packet_header(buffer b, packet_list& in) noexcept;
     ~packet_header() = default;
     void end() noexcept;
@@ -93,7 +106,8 @@ class packet_header : public page_header {
     mutable spin lock_; // of whole_
     std::byte* const begin_;
     const std::size_t room_;
-    std::size_t bytes_ = 0;
+    std::atomic<std::size_t> bytes_{0};
+    std::atomic<std::uintptr_t> mover_{0}; // the thread that transfers it
     buffer whole_;
     packet_list& all_;
 };

@@ -44,6 +44,8 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -78,9 +80,11 @@ class packet {
     std::span<const std::byte> bytes() const noexcept {
         return of_ != nullptr ? std::span<const std::byte>(of_->begin(), of_->bytes()) : std::span<const std::byte>{};
     }
-    /// The bytes at an offset; null where not all of them were received.
+    /// The bytes at an offset; null where not all of them were received, and at the end.
     const std::byte* at(std::size_t offset, std::size_t bytes) const noexcept {
-        if (of_ == nullptr || offset > of_->bytes() || bytes > of_->bytes() - offset) return nullptr;
+        if (of_ == nullptr || offset >= of_->bytes() || bytes > of_->bytes() - offset)
+            return nullptr; // the end may be in
+                            // another packet
         return of_->begin() + offset;
     }
     /// The row at an offset, without a link of its own; null where not all of it was received, or it is not aligned.
@@ -164,7 +168,7 @@ class packet_source {
 } // namespace detail
 
 struct packet_options {
-    std::size_t bytes = std::size_t{64} << 10; // of a packet at most; rounded up to pages of 16 KiB
+    std::size_t bytes = std::size_t{64} << 10; // that a packet has room for; it takes whole pages of 16 KiB
     std::size_t limit = SIZE_MAX;              // bytes of all packets
     const char* name = "packets";              // outlives the packets
 };
@@ -173,7 +177,7 @@ struct packet_options {
 struct packet_stats {
     std::size_t packets = 0; // that have links
     std::size_t links = 0;   // of them all
-    std::size_t bytes = 0;   // that they take
+    std::size_t bytes = 0;   // that they have room for
     std::size_t received = 0;
 };
 
@@ -193,13 +197,15 @@ class packets {
 
     /// A packet that fill(std::span<std::byte>) has written: it returns how many bytes, as recv() does. None: it has
     /// returned 0, or less.
-    /// Throws: out_of_memory if the account refuses, and what fill() throws; the packet has ended then.
+    /// Throws: out_of_memory if the account refuses, std::length_error if fill() says more than there is room for, and
+    /// what it throws; the packet has ended then.
     template <class Fill>
         requires(std::integral<std::invoke_result_t<Fill&, std::span<std::byte>>>)
     packet receive(account& by, Fill fill) {
         packet p = allocate(by);
         const auto n = fill(p.room());
         if (n <= 0) return {};
+        if (static_cast<std::size_t>(n) > p.room().size()) return raise_overfull(static_cast<std::size_t>(n));
         p.set_bytes(static_cast<std::size_t>(n));
         return p;
     }
@@ -220,7 +226,7 @@ class packets {
     }
 
     /// Bytes that a packet has room for.
-    std::size_t packet_bytes() const noexcept { return source_.capacity_for(each_); }
+    std::size_t packet_bytes() const noexcept { return each_; }
     packet_stats stats() const noexcept {
         packet_stats s;
         all_.visit([&](const detail::packet_header& h) {
@@ -250,6 +256,14 @@ class packets {
     std::size_t trim() noexcept { return source_.blocks.trim(); }
 
   private:
+    packet raise_overfull([[maybe_unused]] std::size_t said) const {
+#if ALLOT_EXCEPTIONS
+        throw std::length_error("allot: what fills a packet has said " + std::to_string(said) +
+                                " bytes; there is room for " + std::to_string(each_));
+#else
+        return {};
+#endif
+    }
     packet packet_of(buffer& b) noexcept { return packet{b ? detail::packet_header::make(b, all_) : nullptr}; }
     packet known(buffer b, charge_status* why) noexcept {
         packet p = packet_of(b);
@@ -263,13 +277,13 @@ class packets {
     detail::packet_list all_{source_.blocks.arena()};
 };
 
-/// The row; or a copy of it, a row of `rows`, where its packet takes more than `most` times the bytes that its links
-/// would need if each was for such a row. Then the packet loses this link. A row that is in no packet, and one for
-/// whose copy there is no memory, stays as it is.
-/// Requires: the caller has a link, which it gives up. Throws: what rows.allocate() throws; the row is released then.
+/// The row; or a copy of it, a row of `rows`, where its packet has room for more than `most` times the bytes that its
+/// links would need if each was for such a row. Then the packet loses this link. A row that is in no packet, and one
+/// for whose copy there is no memory, stays as it is.
+/// Requires: the caller has a link, which it gives up.
 template <class Manager, class T>
-row_ptr<const T> take(Manager& rows, row_ptr<const T> row, std::size_t bytes = sizeof(T), std::size_t most = 8,
-                      const row_type& type = untyped) {
+row_ptr<T> take(Manager& rows, row_ptr<T> row, std::size_t bytes = sizeof(T), std::size_t most = 8,
+                const row_type& type = row_type_of<std::remove_const_t<T>>) noexcept {
     const packet in = packet::of(row.get());
     if (!in) return row;
     const auto offset = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(row.get()) - in.room().data());
@@ -278,11 +292,11 @@ row_ptr<const T> take(Manager& rows, row_ptr<const T> row, std::size_t bytes = s
         return row;
     }
     const std::size_t needed = detail::max(bytes, std::size_t{1}) * (in.links() - 1); // without this function's
-    if (in.room().size() / most <= needed) return row;
-    void* const copy = rows.allocate(bytes, type);
+    if (in.room().size() / detail::max(most, std::size_t{1}) <= needed) return row;
+    void* const copy = rows.try_allocate(bytes, type);
     if (copy == nullptr) return row;
     std::memcpy(copy, row.get(), bytes);
-    return row_ptr<const T>::adopt(static_cast<const T*>(copy));
+    return row_ptr<T>::adopt(static_cast<T*>(copy));
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -21,7 +21,7 @@ template <class T, class... Args> row_ptr<T> make_in(void* row, Args&&... args) 
     if constexpr (std::is_constructible_v<T, Args...>) object = ::new (row) T(std::forward<Args>(args)...);
     else object = ::new (row) T{std::forward<Args>(args)...}; // an aggregate
     static_cast<void>(made.detach());
-    if constexpr (!std::is_trivially_destructible_v<T>) allot::finalize(object);
+    if constexpr (!std::is_trivially_destructible_v<T>) allot::finalize(const_cast<std::remove_const_t<T>*>(object));
     return row_ptr<T>::adopt(object);
 }
 
