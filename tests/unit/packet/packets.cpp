@@ -210,6 +210,14 @@ TEST_CASE("a row that pins a large packet alone is copied out", "[packet]") {
         const order* const mine = b.get();
         b = allot::take(rows, std::move(b));
         CHECK((b.get() == mine && !allot::take(rows, row_ptr<const order>{})));
+        struct alignas(64) line {
+            std::uint64_t n[8];
+        };
+        packet q = f.receive(1, 40);
+        row_ptr<const line> c = row_ptr<const line>::linked(q.row<line>(64));
+        q = {};
+        c = allot::take(rows, std::move(c), sizeof(line), 0);
+        CHECK((reinterpret_cast<std::uintptr_t>(c.get()) % 64 == 0 && c->n[0] == 5 && f.in->stats().packets == 0));
         const support::charged all{f.engine, f.engine.headroom()};
         CHECK(true);
     }
@@ -241,7 +249,8 @@ TEST_CASE("frames come back as they were sent", "[packet][frames]") {
     REQUIRE(f);
     CHECK((f->type == 0 && std::string_view(reinterpret_cast<const char*>(f->row.data()), f->row.size()) == "abc"));
     f = in.next();
-    CHECK((f && f->row.empty() && !in.next() && in.error() == allot::frame_error::none && in.offset() == 48));
+    CHECK((f && f->row.empty() && f->row.data() < out.bytes().data() + out.bytes().size() && !in.next() &&
+           in.error() == allot::frame_error::none && in.offset() == 48));
     for (std::size_t n = 0; n != 48; ++n) { // each end
         allot::frame_reader part{out.bytes().first(n), types};
         while (part.next()) {
