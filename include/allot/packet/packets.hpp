@@ -187,7 +187,9 @@ class packets {
     /// Packets are for accounts of the tree of `engine`; the pages that none uses are charged to an account below it.
     /// Requires: the account outlives it. Throws: out_of_memory, as a chunk arena; of 0 bytes, too.
     explicit packets(account& engine, const packet_options& o = {})
-        : each_(detail::max(o.bytes, std::size_t{1})), source_(engine, allot::limit{o.limit}, allot::name{o.name}) {}
+        : each_(detail::max(o.bytes, std::size_t{1})),
+          source_(engine, allot::limit{o.limit}, allot::name{o.name}, allot::chunk_bytes{page::min_bytes}) {
+    } // so each block has pages of its own
     packets(const packets&) = delete;
     packets& operator=(const packets&) = delete;
     ~packets() {

@@ -223,6 +223,18 @@ TEST_CASE("a row that pins a large packet alone is copied out", "[packet]") {
     }
 }
 
+TEST_CASE("a packet takes the pages that its bytes need, and no more", "[packet]") {
+    for (const std::size_t pages : {1U, 2U, 3U, 4U, 5U, 7U}) {
+        fixture f;
+        {
+            packets in{f.engine, {.bytes = pages * 16_KiB - 100}};
+            std::vector<packet> all;
+            while (packet p = in.try_allocate(f.scan)) all.push_back(std::move(p));
+            CHECK((all.size() >= 60 / pages && f.scan.used() == all.size() * pages * 16_KiB));
+        }
+    }
+}
+
 TEST_CASE("packets report what pins them", "[packet]") {
     fixture f;
     const packet p = f.receive(1, 4), q = f.receive(1, 1);
