@@ -65,7 +65,10 @@ inline constexpr std::size_t frame_header = 8;
 /// Requires: the bytes, as of a packet, and the types outlive it; the bytes are aligned to 8.
 class frame_reader {
   public:
-    frame_reader(std::span<const std::byte> of, std::span<const frame_type> types) noexcept : of_(of), types_(types) {}
+    frame_reader(std::span<const std::byte> of, std::span<const frame_type> types) noexcept : of_(of), types_(types) {
+        ALLOT_ASSERT((reinterpret_cast<std::uintptr_t>(of.data()) & (frame_align - 1)) == 0,
+                     "frames are read from bytes that are aligned to 8");
+    }
 
     /// The next row. None: there is no more, or error() says what is wrong with it; then it stays there.
     std::optional<frame> next() noexcept {

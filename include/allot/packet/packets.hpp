@@ -251,7 +251,12 @@ class packets {
         out.put("packets ").put(source_.blocks.name()).put(": ").number(s.packets).put(", ").bytes(s.bytes);
         out.put(", of which ").bytes(s.received).put(" were received; ").number(s.links).put(" links").newline();
         for (const line& l : top)
-            out.put("    a packet of ").bytes(l.bytes).put(": ").number(l.links).put(" links").newline();
+            out.put("    a packet of ")
+                .bytes(l.bytes)
+                .put(": ")
+                .number(l.links)
+                .put(l.links == 1 ? " link" : " links")
+                .newline();
         top.write_others(out, "packets");
     }
     /// Gives unused pages back to the system. Returns: bytes.

@@ -243,7 +243,7 @@ TEST_CASE("packets report what pins them", "[packet]") {
     f.in->report(out);
     CHECK_THAT(std::string(out.view()),
                ContainsSubstring("packets packets: 2, 128 KiB, of which 80 bytes were received; "
-                                 "2 links\n    a packet of 64 KiB: 1 links\n"));
+                                 "2 links\n    a packet of 64 KiB: 1 link\n"));
 }
 
 TEST_CASE("frames come back as they were sent", "[packet][frames]") {
