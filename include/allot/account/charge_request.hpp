@@ -24,14 +24,14 @@ class charge_request {
   public:
     // `holds`: its thread holds bytes of other accounts, so it waits for no others that hold some.
     charge_request(account_tree& tree, charge_mode mode, bool holds = false) noexcept
-        : tree_(tree), mode_(mode), may_wait_(!holds && user_call::may_wait_for_holders()) {}
+        : tree_(tree), mode_(mode), holds_(holds) {}
     charge_request(const charge_request&) = delete;
     charge_request& operator=(const charge_request&) = delete;
     ~charge_request() { tree_.waiting -= waits_; }
 
     // Lets requests that wait for held bytes go first. Not inside a call, since they may wait for its thread.
     void let_waiting_pass() noexcept {
-        if (may_wait_)
+        if (!holds_ && user_call::may_wait_for_holders())
             while (tree_.waiting != 0) tree_.sleep_unlocked();
     }
     // True: something has changed; check again. False: `found` is final; a refusal was counted, unless the mode is
@@ -70,7 +70,7 @@ class charge_request {
     }
     // Sleeps without the lock, for the thread that holds bytes. False inside a call: that thread may be this one.
     bool wait() noexcept {
-        if (!may_wait_) return false;
+        if (holds_ || !user_call::may_wait_for_holders()) return false;
         if (!std::exchange(waits_, true)) ++tree_.waiting;
         tree_.sleep_unlocked();
         return true;
@@ -80,7 +80,7 @@ class charge_request {
 
     account_tree& tree_;
     const charge_mode mode_;
-    const bool may_wait_;
+    const bool holds_;
     bool waits_ = false;
     unsigned pauses_ = 0;
 };
