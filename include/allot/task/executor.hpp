@@ -385,27 +385,32 @@ class executor final : detail::task_calls {
     // One thread at a time: else two could see each other run, be refused, and both wait for news of the other.
     task* start(account_reservation& sure) noexcept {
         std::size_t promised = 0;
+        std::uint64_t before = 0;
         {
             const guard hold(lock_);
-            promised = promised_;
+            promised = promised_, before = starts_;
         }
         const std::size_t free = room_.free(promised);
         task* t = nullptr;
         std::size_t missing = 0;
         std::uint64_t seen = 0;
+        bool is_stale = false;
         {
             const guard hold(lock_);
             if (is_starting_) return is_turned_away_ = true, nullptr;
-            t = static_cast<task*>(ready_.start(free));
+            is_stale = before != starts_; // another one has started since that was free
+            if (!is_stale) t = static_cast<task*>(ready_.start(free));
             const admitted_task* const first = ready_.first();
-            if (t == nullptr && first != nullptr && first->needs > free && first->needs <= room_.share())
+            if (t == nullptr && !is_stale && first != nullptr && first->needs > free && first->needs <= room_.share())
                 missing = first->needs - free;
             if (t != nullptr) {
                 step(*t, task_event::chosen), ++stats_.started, promised_ += t->needs, is_starting_ = t->needs != 0;
                 if (t->needs == 0) step(*t, task_event::started);
+                else ++starts_;
             }
             seen = news_;
         }
+        if (is_stale) return start(sure);
         if (missing != 0) look_again_at(detail::sum_or_max(memory_.headroom(), missing));
         if (t == nullptr || t->needs == 0) return t;
         t->pin_present();
@@ -525,7 +530,7 @@ class executor final : detail::task_calls {
     admission ready_;
     intrusive_list<sleeper, &sleeper::place> sleepers_;
     executor_stats stats_;
-    std::uint64_t order_ = 0, news_ = 0;
+    std::uint64_t order_ = 0, news_ = 0, starts_ = 0;
     std::size_t unfinished_ = 0, promised_ = 0; // tasks; bytes that running ones need
     std::size_t looks_at_ = 0;                  // bytes that are waited for; 0: none
     bool is_looking_ = false, is_starting_ = false, is_turned_away_ = false;
