@@ -4,6 +4,7 @@
 //     ALLOT_SITUATIONS=100000 allot_model_tests "[directed]"      that many; ALLOT_SEED=n: from that one on
 #define ALLOT_FAULTS 1 // for the stage; it is in the name of the library's inline namespace
 #include <support/catch.hpp>
+#include <support/from_environment.hpp>
 #include <support/hooked_home.hpp>
 #include <support/stage.hpp>
 
@@ -18,7 +19,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -295,15 +295,11 @@ class situation {
     std::size_t finished_ = 0;
 };
 
-std::uint64_t number(const char* variable, std::uint64_t otherwise) {
-    const char* const text = std::getenv(variable);
-    return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
 } // namespace
 
 TEST_CASE("directed queries share too little memory, and end with the right sums", "[task][directed]") {
-    const std::uint64_t first = number("ALLOT_SEED", 1), many = number("ALLOT_SITUATIONS", 600);
+    const std::uint64_t first = support::from_environment("ALLOT_SEED", 1),
+                        many = support::from_environment("ALLOT_SITUATIONS", 600);
     totals all;
     for (std::uint64_t seed = first; seed != first + many; ++seed) {
         const bool is_repeated = seed % 16 == 0;

@@ -4,27 +4,19 @@
 //     ALLOT_SITUATIONS=1 ALLOT_SEED=n ...                            one of them again
 #define ALLOT_FAULTS 1 // for the stage; it is in the name of the library's inline namespace
 #include <support/catch.hpp>
+#include <support/from_environment.hpp>
 
 #include <model/oom_situation.hpp>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 using namespace support;
 
-namespace {
-
-std::uint64_t number(const char* name, std::uint64_t otherwise) {
-    const char* const text = std::getenv(name);
-    return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
-} // namespace
-
 TEST_CASE("random situations of tasks end, and all memory is refunded", "[oom][monte_carlo]") {
-    const std::uint64_t first = number("ALLOT_SEED", 1), many = number("ALLOT_SITUATIONS", 1500);
+    const std::uint64_t first = support::from_environment("ALLOT_SEED", 1),
+                        many = support::from_environment("ALLOT_SITUATIONS", 1500);
     outcome all;
     for (std::uint64_t seed = first; seed != first + many; ++seed) {
         const plan p = make_plan(seed);
@@ -87,7 +79,8 @@ TEST_CASE("the default rules redo less work than the document's and than to abor
         {"blocks::all", by({.task_is_blocked = oom::blocks::all})},
         {"tries_alone = false", by({.tries_alone = false})},
     };
-    const std::uint64_t first = number("ALLOT_SEED", 1), many = number("ALLOT_TABLE", 60);
+    const std::uint64_t first = support::from_environment("ALLOT_SEED", 1),
+                        many = support::from_environment("ALLOT_TABLE", 60);
     std::vector<double> means;
     std::printf("%-24s %9s %9s %9s %9s %9s %9s %9s\n", "work redone / work", "mean", "median", "p95", "no end",
                 "refused", "splits", "steps");

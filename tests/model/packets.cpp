@@ -2,6 +2,7 @@
 //
 //     ALLOT_ROUNDS=1000000 allot_model_tests "[packet]"      that many; ALLOT_SEED=n: from that one on
 #include <support/catch.hpp>
+#include <support/from_environment.hpp>
 
 #include <allot/packet/frames.hpp>
 #include <allot/packet/packets.hpp>
@@ -10,7 +11,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -33,11 +33,6 @@ struct number {
     std::uint64_t n, copy;
 };
 
-std::uint64_t from_environment(const char* variable, std::uint64_t otherwise) {
-    const char* const text = std::getenv(variable);
-    return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
 // What is known of a packet: its links, and who pays.
 struct known {
     std::size_t links = 0, slices = 0;
@@ -47,7 +42,8 @@ struct known {
 } // namespace
 
 TEST_CASE("packets, rows, links, transfers and takes are as a plain reference has them", "[packet][model]") {
-    const std::uint64_t first = from_environment("ALLOT_SEED", 1), many = from_environment("ALLOT_ROUNDS", 60);
+    const std::uint64_t first = support::from_environment("ALLOT_SEED", 1),
+                        many = support::from_environment("ALLOT_ROUNDS", 60);
     for (std::uint64_t seed = first; seed != first + many; ++seed) {
         std::mt19937_64 random{seed};
         account engine{name{"engine"}, limit{2_MiB}}, one{engine, name{"one"}}, two{engine, name{"two"}};
@@ -146,7 +142,8 @@ TEST_CASE("packets, rows, links, transfers and takes are as a plain reference ha
 }
 
 TEST_CASE("frames that were changed on their way are read within their packet, or not at all", "[packet][frames]") {
-    const std::uint64_t first = from_environment("ALLOT_SEED", 1), many = from_environment("ALLOT_ROUNDS", 20'000);
+    const std::uint64_t first = support::from_environment("ALLOT_SEED", 1),
+                        many = support::from_environment("ALLOT_ROUNDS", 20'000);
     const std::array<allot::frame_type, 3> types{{{0, 64}, {8, 8}, {1, SIZE_MAX}}};
     std::size_t whole = 0, wrong = 0;
     for (std::uint64_t seed = first; seed != first + many; ++seed) {

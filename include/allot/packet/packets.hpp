@@ -13,7 +13,7 @@
 //   take()   copies a row out, where it is a small part of the packet that it pins
 //
 // Invariant: an account is charged for the whole packet while one row or slice of it is left; the pages that no packet
-// uses are charged to an account of the pool. Cost: a page request and 136 bytes of the heap per packet; a row has
+// uses are charged to an account of the pool. Cost: a page request and 240 bytes of the heap per packet; a row has
 // none.
 // Threads: any. Source: the data buffers of HPCC roxiemem, 2009.
 #pragma once

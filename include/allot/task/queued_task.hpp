@@ -57,7 +57,7 @@ namespace detail {
 struct group_of_tasks;
 class queued_task;
 
-struct known_task; // executor.hpp
+struct known_task; // task_step.hpp
 
 class queued_task : public admitted_task {
   public:

@@ -58,9 +58,7 @@ struct links_anywhere {
     using provides = types<property::link_counts>;
     static constexpr bool counted = true;
     static constexpr bool out_of_band = false;
-    static constexpr std::string_view about =
-        "as links; rows of other managers, and in packets, are linked and released, "
-        "too";
+    static constexpr std::string_view about = "as links; rows of other managers, and in packets, are counted, too";
     static constexpr std::string_view cost = "as links; an address outside the manager's arena is looked up";
 };
 

@@ -1,1 +1,0 @@
-#include <allot/device_rows.hpp>
