@@ -32,6 +32,12 @@ TEST_CASE("misuse of packets", "[death][packet]") {
     dies_telling<fixture>([](fixture& f) { f.p.set_bytes(f.p.room().size() + 1); }, {"beyond the bounds", "packet"});
     dies_telling<fixture>(
         [](fixture& f) {
+            account other{name{"other"}};
+            f.p = f.in->allocate(other);
+        },
+        {"packets are for accounts of their own tree"});
+    dies_telling<fixture>(
+        [](fixture& f) {
             f.p = {};
             allot::link(f.row); // its packet has ended
         },

@@ -7,6 +7,7 @@
 //     capacity(p)             bytes that a block may use
 //     capacity_for(bytes)     bytes that a block for a request will have
 //     host_access             a constant; false if the host must not touch the memory
+//     block_name              a constant: what errors call its blocks; else "buffer"
 //     try_allocate(.., &why)  why it has no block; one that does not say has none for now: a request may wait for it
 //     lender_to(account)      the account that is charged for its blocks, from which that account takes them over; or
 //                             null (ledger/pool.hpp)
@@ -88,6 +89,7 @@ class block_source {
     // Bytes that a block for the request will take; the request itself if the source does not say.
     std::size_t capacity_for(std::size_t bytes) const noexcept { return calls_->capacity_for(memory_, bytes); }
     bool host_access() const noexcept { return calls_->host_access; }
+    const char* block_name() const noexcept { return calls_->block_name; }
     // What the source has at hand; none: take_slow() may have some.
     memory_block take_cached(std::size_t bytes) const noexcept { return calls_->take_cached(memory_, bytes); }
     memory_block take_slow(std::size_t bytes, charge_status& why) const noexcept {
@@ -115,6 +117,7 @@ class block_source {
         std::size_t (*capacity_for)(void*, std::size_t) noexcept;
         account* (*lender_to)(void*, const account&) noexcept;
         bool host_access;
+        const char* block_name;
     };
     block_source(void* memory, const calls* with) noexcept : memory_(memory), calls_(with) {}
 
@@ -163,6 +166,10 @@ class block_source {
         else if constexpr (allocates_rows<M>) return requires(M& m, void* p) { m.finalize(p); };
         else return true;
     }
+    template <class M> static constexpr const char* name_of() noexcept {
+        if constexpr (requires { M::block_name; }) return M::block_name;
+        else return "buffer";
+    }
     template <class M> static constexpr auto lender_of() noexcept -> account* (*)(void*, const account&) noexcept {
         if constexpr (requires(M& m, const account& by) { m.lender_to(by); })
             return [](void* m, const account& by) noexcept { return as<M>(m).lender_to(by); };
@@ -180,6 +187,7 @@ class block_source {
         },
         lender_of<M>(),
         host_access_of<M>(),
+        name_of<M>(),
     };
 
     void* memory_ = nullptr;

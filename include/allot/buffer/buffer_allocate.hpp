@@ -115,10 +115,11 @@ ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account* lender,
 }
 
 // What a request for a buffer throws that was refused.
-[[noreturn]] ALLOT_COLD inline void raise_no_buffer(const account& by, std::size_t bytes, const charge_status& why) {
+[[noreturn]] ALLOT_COLD inline void raise_no_block(const char* what, const account& by, std::size_t bytes,
+                                                   const charge_status& why) {
     char line[out_of_memory::line_bytes];
     const auto write_refusal = [&](text_writer& out) {
-        out.put("a buffer of ").bytes(bytes).put(" for account ").put(by.name()).put(": ");
+        out.put("a ").put(what).put(" of ").bytes(bytes).put(" for account ").put(by.name()).put(": ");
         write(out, why);
     };
     text_writer text{line};

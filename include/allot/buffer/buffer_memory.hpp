@@ -56,7 +56,7 @@ class buffer_memory {
         if (ALLOT_LIKELY(again() || bytes == 0)) return b;
         if (detail::wait_for(by.node(), asked, again)) return b;
         by.raise_verdict(asked.why);
-        detail::raise_no_buffer(by, bytes, asked.why);
+        detail::raise_no_block(source_.block_name(), by, bytes, asked.why);
     }
     /// As allocate(), but returns the empty buffer on failure, and why.
     buffer try_allocate(account& by, std::size_t bytes, charge_status* why = nullptr) const noexcept {

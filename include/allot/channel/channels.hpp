@@ -35,6 +35,7 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -102,7 +103,7 @@ template <class Set> class channels {
     /// Opens it again. Throws: as row_manager; nothing has changed then.
     void open(std::size_t i) {
         one& c = known(i);
-        if (!c.rows) c.rows.emplace(c.memory, name{"rows"});
+        if (!c.rows) c.rows.emplace(c.memory, name{c.text});
     }
     bool is_open(std::size_t i) const noexcept { return known(i).rows.has_value(); }
 
@@ -110,10 +111,10 @@ template <class Set> class channels {
     struct one {
         one(account& engine, std::size_t i, std::size_t bytes) : memory(engine, named(i), allot::limit{bytes}) {}
         name named(std::size_t i) noexcept {
-            text_writer{text}.put("channel ").number(i);
-            return name{text};
+            text_writer{text}.put("rows of channel ").number(i);
+            return name{text + std::char_traits<char>::length("rows of ")};
         }
-        char text[32] = "";
+        char text[48] = ""; // the name of its rows, which ends with its own
         account memory;
         std::optional<channel_manager> rows;
     };

@@ -17,6 +17,7 @@
 #include <allot/config.hpp>
 #include <allot/core/category/ledger.hpp>
 #include <allot/core/policies.hpp>
+#include <allot/core/text.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/ledger/page_ledger.hpp>
@@ -145,7 +146,12 @@ class split_ledger : public tree_ledger {
 
   private:
     struct part {
-        part(allot::account& of, const char* text) noexcept : pays(of, name{*text != 0 ? text : "shared"}) {}
+        part(allot::account& of, const char* what) noexcept : pays(of, named(what, of.name())) {}
+        name named(const char* what, const char* of) noexcept {
+            text_writer{text}.put(*what != 0 ? what : "shared").put(" of ").put(of);
+            return name{text};
+        }
+        char text[64] = "";
         mutable allot::account pays; // below the account that was passed
         std::optional<idle_pages> idle;
     };

@@ -83,8 +83,7 @@ class packet {
     /// The bytes at an offset; null where not all of them were received, and at the end.
     const std::byte* at(std::size_t offset, std::size_t bytes) const noexcept {
         if (of_ == nullptr || offset >= of_->bytes() || bytes > of_->bytes() - offset)
-            return nullptr; // the end may be in
-                            // another packet
+            return nullptr; // at the end another packet may begin
         return of_->begin() + offset;
     }
     /// The row at an offset, without a link of its own; null where not all of it was received, or it is not aligned.
@@ -153,6 +152,7 @@ struct packet_memory : policies<packet_pages, fit::best, ledger::pool, spill::ch
 class packet_source {
   public:
     static constexpr bool host_access = true;
+    static constexpr const char* block_name = "packet";
     template <class... Values> explicit packet_source(Values&&... values) : blocks(values...) {}
 
     template <class... More> block try_allocate(std::size_t bytes, std::size_t, More... more) noexcept {
@@ -160,7 +160,11 @@ class packet_source {
     }
     void deallocate(void* p) noexcept { blocks.deallocate(p); }
     std::size_t capacity_for(std::size_t bytes) const noexcept { return align_up(bytes, blocks.arena().page_bytes()); }
-    account* lender_to(const account& by) const noexcept { return blocks.lender_to(by); }
+    account* lender_to(const account& by) const noexcept {
+        account* const pool = blocks.lender_to(by);
+        ALLOT_ASSERT(pool != nullptr, "packets are for accounts of their own tree");
+        return pool;
+    }
 
     chunk_arena<packet_memory> blocks;
 };
@@ -215,7 +219,7 @@ class packets {
     packet allocate(account& by) {
         buffer b = memory_.allocate(by, each_);
         packet p = packet_of(b);
-        if (!p) detail::raise_no_buffer(by, each_, detail::no_memory(each_));
+        if (!p) detail::raise_no_block(detail::packet_source::block_name, by, each_, detail::no_memory(each_));
         return p;
     }
     /// The same; none: `why`, if it is not null, says what refused it.

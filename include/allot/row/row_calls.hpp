@@ -21,6 +21,7 @@
 #include <allot/row/row_ptr.hpp>
 
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
@@ -160,7 +161,7 @@ template <class Handle, class Policies, class... Row> class row_calls {
         if constexpr (requires(Handle& handle) { handle.flush(); }) self().flush();
     }
     template <class T> void* allocate_row_of() {
-        if constexpr (any_size) return allocate(sizeof(T), row_type_of<T>);
+        if constexpr (any_size) return allocate(sizeof(T), row_type_of<std::remove_const_t<T>>);
         else {
             auto& core = self().core();
             return core.template can_hold<T>(self().config(), self().type())

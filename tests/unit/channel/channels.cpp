@@ -110,6 +110,22 @@ TEST_CASE("channels have equal limits, each its own; a full one has no global pa
     bounded.all->global().release(first);
 }
 
+TEST_CASE("a channel that is full says who holds its memory", "[channels]") {
+    struct throwing_rows : allot::policies<> {};
+    account engine{name{"engine"}};
+    channels<throwing_rows> all{engine, 2, {.limit = 1_MiB}};
+    const auto shared = all.global().make<const std::uint64_t>(1u), own = all.channel(1).make<const std::uint64_t>(2u);
+    std::string report;
+    try {
+        for (std::vector<allot::row_ptr<std::uint64_t>> rows;;) rows.push_back(all.channel(1).make<std::uint64_t>(3u));
+    } catch (const allot::out_of_memory& e) {
+        report = e.report();
+    }
+    for (const char* const text : {"account channel 1 uses 992 KiB of 1 MiB", "row manager rows of channel 1",
+                                   "  rows of channel 1: ", "  global rows of channel 1: "})
+        CHECK_THAT(report, ContainsSubstring(text));
+}
+
 TEST_CASE("what is idle in the global manager goes before a channel is refused, and the other way round",
           "[channels]") {
     fixture f{2, {.limit = 1_MiB}};
