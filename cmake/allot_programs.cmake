@@ -3,8 +3,9 @@
 #   allot_program(target)                        warnings, sanitizers, checked builds, as the preset asks
 #   allot_example(name SOURCES a.cpp... [ARGS ...] [LIBRARIES ...] [TIMEOUT s])
 #                                                an executable that ctest runs, under the label "example"
-#   allot_bench(name SOURCES a.cpp... [LIBRARIES ...])
-#                                                an executable; never checked, never sanitized
+#   allot_bench(name [BRIEF] SOURCES a.cpp... [LIBRARIES ...])
+#                                                an executable; never checked, never sanitized. The smoke of a brief one takes
+#                                                less time to run than to optimize: the short run of the tests does not
 
 option(ALLOT_STRICT "Our own programs: all warnings, as errors" OFF)
 option(ALLOT_CHECKED "Our own programs: checked builds of allot" OFF)
@@ -43,7 +44,10 @@ function(allot_example name)
 endfunction()
 
 function(allot_bench name)
-    cmake_parse_arguments(PARSE_ARGV 1 bench "" "" "SOURCES;LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 1 bench "BRIEF" "" "SOURCES;LIBRARIES")
     add_executable(${name} ${bench_SOURCES})
     target_link_libraries(${name} PRIVATE allot::allot ${bench_LIBRARIES})
+    if(bench_BRIEF AND ALLOT_TEST_EXTENT STREQUAL "short")
+        target_compile_options(${name} PRIVATE -O0)
+    endif()
 endfunction()

@@ -376,7 +376,7 @@ TEST_CASE("rows move at the limit, where no page is free", "[row][compaction]") 
 
 TEST_CASE("each compaction of a little time moves some rows", "[row][compaction]") {
     numbered<sets::plain> n;
-    n.add(100'000, always(64));
+    n.add(20'000, always(64));
     n.thin_out(10);
     for (int call = 0; call != 100'000; ++call)
         if (n.rows.compact(n.live, {.nanoseconds = 1}).moved == 0) break;
