@@ -1,7 +1,7 @@
 // The memory that scans of one task use beside their chunks: pages of files, dictionaries, what Arrow needs.
 //
-// It is a chunk arena of any set. Where a request of a scan may wait, and may get a verdict of an arbiter, is up to that
-// set. No header of Arrow is included here: Arrow's pool is made where Parquet files are read.
+// It is a chunk arena of any set. Where a request of a scan may wait, and may get a verdict of an arbiter, is up to
+// that set. No header of Arrow is included here: Arrow's pool is made where Parquet files are read.
 #pragma once
 
 #include <allot/chunk_arena.hpp>
@@ -58,8 +58,7 @@ struct arrow_part; // Arrow's pool; parquet_table.cpp has it
 /// Requires: the arena outlives it, and it outlives its scans. Threads: those of one task.
 class query_memory {
   public:
-    template <class Set>
-    explicit query_memory(allot::chunk_arena<Set>& arena) : query_memory(any_blocks{arena}) {}
+    template <class Set> explicit query_memory(allot::chunk_arena<Set>& arena) : query_memory(any_blocks{arena}) {}
     explicit query_memory(const any_blocks& blocks);
     ~query_memory();
 

@@ -65,7 +65,7 @@ class chunk {
     void set_rows(std::size_t n) { rows_ = n; }
 
   private:
-    struct column {
+    struct column_buffers {
         column_type type;
         allot::buffer values, bytes;
     };
@@ -75,7 +75,7 @@ class chunk {
 
     allot::buffer_memory memory_;
     allot::account* by_;
-    std::vector<column> columns_;
+    std::vector<column_buffers> columns_;
     std::size_t rows_ = 0, capacity_;
 };
 

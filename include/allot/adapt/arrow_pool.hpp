@@ -157,7 +157,8 @@ template <block_source Memory> class arrow_pool final : public arrow::MemoryPool
         total_.fetch_add(bytes, std::memory_order_relaxed);
         requests_.fetch_add(1, std::memory_order_relaxed);
         std::int64_t most = peak_.load(std::memory_order_relaxed);
-        while (most < now && !peak_.compare_exchange_weak(most, now, std::memory_order_relaxed)) {}
+        while (most < now && !peak_.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
+        }
     }
 
     alignas(512) static inline std::uint8_t no_bytes[1] = {}; // as Arrow's own pools
