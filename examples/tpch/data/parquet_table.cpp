@@ -59,6 +59,42 @@ auto with_arrow(allot::adapt::arrow_pool<any_blocks>& pool, const std::string& p
     }
 }
 
+/// The pages of a column: the dictionary's by a reader of its own, which ends with the first page of data. A reader
+/// keeps a buffer of its largest page, and the dictionary's is larger than the others by far.
+class column_pages final : public parquet::PageReader {
+  public:
+    column_pages(std::shared_ptr<arrow::io::RandomAccessFile> file, const parquet::ColumnChunkMetaData& chunk,
+                 parquet::ReaderProperties how, const parquet::ColumnDescriptor& about) {
+        const std::int64_t data = chunk.data_page_offset();
+        std::int64_t begin = data;
+        if (chunk.has_dictionary_page() && chunk.dictionary_page_offset() > 0 && chunk.dictionary_page_offset() < data)
+            begin = chunk.dictionary_page_offset();
+        const auto open = [&](std::int64_t from, std::int64_t to) {
+            return PageReader::Open(how.GetStream(file, from, to - from), chunk.num_values(), chunk.compression(), how,
+                                    about);
+        };
+        if (begin != data) dictionary_ = open(begin, data);
+        data_ = open(data, begin + chunk.total_compressed_size());
+    }
+    std::shared_ptr<parquet::Page> NextPage() override {
+        if (dictionary_ != nullptr && !dictionary_is_read_) {
+            dictionary_is_read_ = true;
+            if (auto page = dictionary_->NextPage(); page != nullptr) return page;
+        }
+        dictionary_.reset();
+        if (data_page_filter_) data_->set_data_page_filter(std::exchange(data_page_filter_, nullptr));
+        return data_->NextPage();
+    }
+    void set_max_page_header_size(std::uint32_t size) override {
+        if (dictionary_ != nullptr) dictionary_->set_max_page_header_size(size);
+        data_->set_max_page_header_size(size);
+    }
+
+  private:
+    std::unique_ptr<PageReader> dictionary_, data_;
+    bool dictionary_is_read_ = false;
+};
+
 /// Values of one column, read in order.
 class column_values {
   public:
@@ -153,17 +189,17 @@ class parquet_scan final : public scan {
     parquet_scan(const std::string& path, std::size_t part, std::uint32_t n, query_memory& memory)
         : path_(path), part_(part), left_(n), memory_(memory) {}
 
-    void open(std::shared_ptr<arrow::io::RandomAccessFile> file, std::shared_ptr<parquet::FileMetaData> about,
+    void open(const std::shared_ptr<arrow::io::RandomAccessFile>& file, const parquet::FileMetaData& about,
               std::span<const int> columns, std::uint32_t first) {
-        with_arrow(pool(), path_, "", [&] {
+        with_arrow(pool(), path_, "part " + std::to_string(part_), [&] {
             parquet::ReaderProperties how{&pool()};
             how.enable_buffered_stream();
             how.set_buffer_size(file_buffer_bytes);
-            file_ = parquet::ParquetFileReader::Open(std::move(file), how, std::move(about));
-            const auto rows = file_->RowGroup(static_cast<int>(part_));
+            const auto rows = about.RowGroup(static_cast<int>(part_));
             for (const int c : columns) {
-                const parquet::ColumnDescriptor* const d = file_->metadata()->schema()->Column(c);
-                columns_.push_back(std::make_unique<column_values>(d, rows->GetColumnPageReader(c), first, pool()));
+                const parquet::ColumnDescriptor* const d = about.schema()->Column(c);
+                columns_.push_back(std::make_unique<column_values>(
+                    d, std::make_unique<column_pages>(file, *rows->ColumnChunk(c), how, *d), first, pool()));
             }
         });
     }
@@ -187,7 +223,6 @@ class parquet_scan final : public scan {
     std::size_t part_;
     std::uint32_t left_;
     query_memory& memory_;
-    std::unique_ptr<parquet::ParquetFileReader> file_;
     std::vector<std::unique_ptr<column_values>> columns_;
     parquet::ByteArray texts_[most_texts_at_once];
 };
@@ -234,7 +269,7 @@ class parquet_table final : public table {
         if (first > rows_of(part) || n > rows_of(part) - first)
             fail(path_, "part " + std::to_string(part), "rows beyond its end were requested");
         auto made = std::make_unique<parquet_scan>(path_, part, n, memory);
-        if (n != 0) made->open(file_, about_, wanted, first);
+        if (n != 0) made->open(file_, *about_, wanted, first);
         return made;
     }
 
