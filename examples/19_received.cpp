@@ -6,6 +6,7 @@
 #include <allot/row_manager.hpp>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <span>
 #include <sys/socket.h>
 #include <thread>
@@ -35,6 +36,7 @@ int main() {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0) return 1;
     std::jthread sender(send_orders, ends[0], many);
+    const std::unique_ptr<int, void (*)(int*)> last{&ends[1], [](int* end) { ::close(*end); }}; // the sender ends then
 
     allot::account engine{allot::name{"engine"}, allot::limit{8_MiB}}, scan{engine, allot::name{"scan"}};
     allot::packets in{engine};
@@ -48,7 +50,6 @@ int main() {
             if (!orders.push_back(f->link<order>())) return 1;
         if (frames.error() != allot::frame_error::none) return std::puts(text_of(frames.error())), 1;
     }
-    ::close(ends[1]);
 
     const auto key = [](const void* row) { return static_cast<const order*>(row)->key; };
     const auto sorted = orders.lock();

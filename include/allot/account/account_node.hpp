@@ -28,6 +28,15 @@ namespace detail {
 
 struct granted_call; // queued_reservation.hpp
 
+// The accounts that pay parts of what is charged to another one (ledger/split.hpp).
+struct part_payers {
+    // Whether one of them is this account, or below it.
+    virtual bool has_one_below(const tree_node& at) const noexcept = 0;
+
+  protected:
+    ~part_payers() = default;
+};
+
 struct alignas(64) account_node final : tree_node {
     account_node(account& a, account_node* above, const account_arguments& requested) noexcept
         : tree_node(requested.name, above != nullptr ? above->tree() : own_tree, above, requested.limit,
@@ -49,6 +58,11 @@ struct alignas(64) account_node final : tree_node {
                !tree().has_injectors() && may_hold_credit();
     }
 
+    // Whether bytes that are charged to it are charged there or below, at least in part.
+    bool is_charged_below(const tree_node& at) const noexcept {
+        return is_below(at) || (parts != nullptr && parts->has_one_below(at));
+    }
+
     // A status that names this account as what refused.
     charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,
                          std::size_t limit) const noexcept {
@@ -68,6 +82,7 @@ struct alignas(64) account_node final : tree_node {
     charge_status refusal;
     leak_sink leaks;
     account& face;
+    const part_payers* parts = nullptr;       // set before anything is charged
     alignas(64) account_tree own_tree{*this}; // of a root
 };
 

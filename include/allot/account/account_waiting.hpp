@@ -301,15 +301,18 @@ class waiting_request {
         scope.look_from(in_);
     }
     // Has caches emptied, and kept empty, of all objects below an account that refuses. True: so memory may be free
-    // now. False: done before.
+    // now. False: done before. Where accounts beside each other refuse in turn, the one above both is its place: each
+    // widening leads up.
     bool widen(const account_node& at) noexcept {
+        const account_node* level = &at;
         {
             const locked_tree scope(in_);
             if (at.is_below(*w_.in)) return false;
+            while (!w_.in->is_below(*level)) level = level->above();
             queue().remove(w_);
-            enter(scope.tree, at);
+            enter(scope.tree, *level);
         }
-        if (!w_.patient) settle_waits(at);
+        if (!w_.patient) settle_waits(*level);
         return true;
     }
     // When it tries though nobody wakes it: a patient one, since what is in credit and caches wakes nobody; one that

@@ -11,8 +11,9 @@
 //            `- global rows                         bytes that n does not divide, and books
 //
 // Rows of any of them are linked and released by any of them, on any thread. A channel that is full names who holds
-// its memory; a reclaimer of it is asked first, then idle pages of the global manager. What can free global rows for a
-// channel is a reclaimer of `engine`, with reach::below_too and a higher cost than those of channels.
+// its memory; a reclaimer of it is asked first, then idle pages of the global manager. Global rows
+// that a store of `engine` holds leave for a channel, too, and those that a reclaimer of it with reach::below_too
+// frees.
 // Invariant: each channel is charged the same for global pages, to the byte, and has the same limit.
 // Cost: a manager per channel; a page of global() is a short lock for each channel, a row nothing.
 // Threads: as row_manager; close() and open() of a channel: no other thread uses it.
@@ -45,6 +46,7 @@ namespace allot::inline ALLOT_ABI {
 struct channel_options {
     std::size_t limit = 0;               // bytes of each channel; 0: an equal part of the account's limit
     std::size_t global_limit = SIZE_MAX; // bytes of all pages of the global manager
+    std::size_t page_bytes = 0;          // of all managers: 16 KiB to 16 MiB; 0: of the set, else 64 KiB
 };
 
 /// The sets of its managers: the user's, with accounts, and rows that each manager counts.
@@ -67,8 +69,10 @@ template <class Set> class channels {
             all_.push_back(std::make_unique<one>(engine, i, each));
             accounts.push_back(&all_.back()->memory);
         }
+        page_bytes_ = o.page_bytes;
         const split_among payers{std::span<account* const>(accounts)};
-        global_.emplace(engine, name{"global rows"}, allot::limit{o.global_limit}, payers);
+        global_.emplace(engine, name{"global rows"}, allot::limit{o.global_limit}, allot::page_bytes{page_bytes_},
+                        payers);
         for (std::size_t i = 0; i != n; ++i) open(i);
     }
     channels(const channels&) = delete;
@@ -103,7 +107,7 @@ template <class Set> class channels {
     /// Opens it again. Throws: as row_manager; nothing has changed then.
     void open(std::size_t i) {
         one& c = known(i);
-        if (!c.rows) c.rows.emplace(c.memory, name{c.text});
+        if (!c.rows) c.rows.emplace(c.memory, name{c.text}, allot::page_bytes{page_bytes_});
     }
     bool is_open(std::size_t i) const noexcept { return known(i).rows.has_value(); }
 
@@ -127,6 +131,7 @@ template <class Set> class channels {
         return *all_[i];
     }
 
+    std::size_t page_bytes_ = 0;
     std::vector<std::unique_ptr<one>> all_; // ends after the global manager, whose pages its accounts pay for
     std::optional<global_manager> global_;
 };

@@ -56,7 +56,7 @@ struct split_among {
     std::span<account* const> accounts;
 };
 
-class split_ledger : public tree_ledger {
+class split_ledger : public tree_ledger, detail::part_payers {
   public:
     using values = types<allot::limit, allot::account, allot::split_among, judged_by>;
     static constexpr bool charges_others = true; // than its own account
@@ -68,6 +68,7 @@ class split_ledger : public tree_ledger {
     split_ledger(std::size_t limit, const char* text, Values&... given)
         : tree_ledger(SIZE_MAX, text, given...), pages_(limit, text) {
         for (allot::account* const a : value_or<split_among>({}, given...).accounts) parts_.emplace_back(*a, text);
+        account().node().parts = this;
     }
     // The object has reported what is left at its end.
     ~split_ledger() {
@@ -156,6 +157,11 @@ class split_ledger : public tree_ledger {
         std::optional<idle_pages> idle;
     };
 
+    bool has_one_below(const detail::tree_node& at) const noexcept override {
+        for (const part& p : parts_)
+            if (p.pays.node().is_below(at)) return true;
+        return false;
+    }
     // Whole pages, and so each number of them, have whole parts: the same for two pages as for one twice.
     std::size_t part_of(std::size_t bytes) const noexcept {
         return parts_.empty() ? 0 : bytes / most_parts * (most_parts / parts_.size());

@@ -117,8 +117,9 @@ class frame_writer {
         at_ += whole;
         return true;
     }
+    /// Rejected at compile time: an address, or a view. It would mean nothing to the receiver.
     template <class T>
-        requires(std::is_trivially_copyable_v<T>)
+        requires(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::ranges::enable_view<T>)
     bool add(const T& row, std::uint32_t type) noexcept {
         return add(&row, sizeof(T), type);
     }

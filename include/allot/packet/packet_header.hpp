@@ -117,11 +117,11 @@ struct packet_list {
 
     void add(packet_header& h) noexcept {
         const lock_guard hold(lock);
-        all.add(h), ++count;
+        all.add(h);
     }
     void remove(packet_header& h) noexcept {
         const lock_guard hold(lock);
-        all.remove(h), --count;
+        all.remove(h);
     }
     // With the lock.
     template <class Visit> void visit(Visit visit) const noexcept {
@@ -130,9 +130,8 @@ struct packet_list {
     }
 
     page_arena& arena;
-    mutable basic_spin_lock<lock_rank::block> lock;
+    mutable basic_spin_lock<lock_rank::heap> lock; // those of its packets are taken in it
     intrusive_list<packet_header, &packet_header::place> all;
-    std::size_t count = 0;
 };
 
 // The calls of a row in a packet.

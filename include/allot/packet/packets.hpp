@@ -111,9 +111,7 @@ class packet {
     }
     /// So many were received. More than it has room for are misuse, and none.
     void set_bytes(std::size_t n) const noexcept {
-        if (of_ == nullptr || n > of_->room())
-            return report_misuse(
-                {.kind = misuse::out_of_bounds, .heap = "packet", .address = of_ != nullptr ? of_->begin() : nullptr});
+        if (of_ == nullptr || n > of_->room()) return refuse(n);
         of_->set_bytes(n);
     }
 
@@ -131,6 +129,11 @@ class packet {
   private:
     friend class packets;
     explicit packet(detail::packet_header* of) noexcept : of_(of) {}
+    ALLOT_COLD void refuse(std::size_t bytes) const noexcept {
+        char text[64];
+        text_writer{text}.put("packet: ").number(bytes).put(" bytes of ").number(room().size());
+        report_misuse({.kind = misuse::out_of_bounds, .heap = text, .address = room().data()});
+    }
     static charge_status none() noexcept { return {.outcome = charge_outcome::misused}; }
 
     detail::packet_header* of_ = nullptr;
@@ -197,8 +200,11 @@ class packets {
     packets(const packets&) = delete;
     packets& operator=(const packets&) = delete;
     ~packets() {
-        if (all_.count != 0)
-            report_misuse({.kind = misuse::living_handle, .heap = "packet", .arena = source_.blocks.name()});
+        const packet_stats s = stats();
+        if (s.packets == 0) return;
+        char text[64];
+        text_writer{text}.put("packets: ").number(s.packets).put(", with links: ").number(s.links);
+        report_misuse({.kind = misuse::living_handle, .heap = text, .arena = source_.blocks.name()});
     }
 
     /// A packet that fill(std::span<std::byte>) has written: it returns how many bytes, as recv() does. None: it has
@@ -245,11 +251,12 @@ class packets {
     void report(text_writer& out) const noexcept {
         struct line {
             std::size_t links, bytes;
+            const account* by;
         };
         detail::top_n<line, 8> top;
         const packet_stats s = stats();
         all_.visit([&](const detail::packet_header& h) {
-            top.add({h.links(), h.room()},
+            top.add({h.links(), h.room(), h.holder()},
                     [](const line& l) { return l.bytes / detail::max(l.links, std::size_t{1}); });
         });
         out.put("packets ").put(source_.blocks.name()).put(": ").number(s.packets).put(", ").bytes(s.bytes);
@@ -257,6 +264,8 @@ class packets {
         for (const line& l : top)
             out.put("    a packet of ")
                 .bytes(l.bytes)
+                .put(l.by != nullptr ? " of account " : "")
+                .put(l.by != nullptr ? l.by->name() : "")
                 .put(": ")
                 .number(l.links)
                 .put(l.links == 1 ? " link" : " links")

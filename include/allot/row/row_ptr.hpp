@@ -9,6 +9,7 @@
 #include <allot/row/row.hpp>
 
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
@@ -22,6 +23,10 @@ template <class T> class row_ptr {
     constexpr row_ptr(std::nullptr_t) noexcept {}
     row_ptr(const row_ptr& other) noexcept : row_(other.row_) { allot::link(row_); }
     row_ptr(row_ptr&& other) noexcept : row_(other.detach()) {}
+    /// One through which the row is not changed.
+    template <class U>
+        requires(std::is_same_v<const U, T>)
+    row_ptr(row_ptr<U> other) noexcept : row_(other.detach()) {}
     row_ptr& operator=(row_ptr other) noexcept {
         std::swap(row_, other.row_);
         return *this;

@@ -149,7 +149,7 @@ class entry_queues {
     }
     static bool is_asked(const entry_group& g, const freed_for& f) noexcept {
         const account_node& by = g.by->node();
-        return !by.life.is_closed() && (f.at == nullptr || by.is_below(f.at->node()));
+        return !by.life.is_closed() && (f.at == nullptr || by.is_charged_below(f.at->node()));
     }
     template <class Queue, class May>
     static store_entry* choose(const Queue& from, std::size_t missing, May may) noexcept {

@@ -34,7 +34,7 @@ BUGS = {
         law=2),
     "others_leave_for_a_query_at_its_own_limit": bug(
         "unit/spill/store.cpp",
-        "return !by.life.is_closed() && (f.at == nullptr || by.is_below(f.at->node()));",
+        "return !by.life.is_closed() && (f.at == nullptr || by.is_charged_below(f.at->node()));",
         "return !by.life.is_closed();",
         law=2),
     "damaged_extent_is_not_found": bug(

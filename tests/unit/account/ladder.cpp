@@ -15,6 +15,9 @@
 #include <vector>
 
 using namespace allot::literals;
+using allot::account;
+using allot::limit;
+using allot::name;
 using allot::detail::climbed;
 using allot::detail::memory_request;
 
@@ -186,4 +189,24 @@ TEST_CASE("a request climbs through 16 levels that refuse it in turn, and ends a
     CHECK(granted_below(1));
     CHECK(granted_below(16));
     CHECK_FALSE(granted_below(17));
+}
+
+TEST_CASE("a request that accounts beside each other refuse in turn sleeps at the one above both",
+          "[accounts][waits]") {
+    account root{name{"root"}, limit{1000}};
+    account above{root, name{"above"}}, a{above, name{"a"}, limit{100}}, b{above, name{"b"}, limit{100}};
+    a.charge(100), b.charge(100);
+    allot::detail::memory_request asked{50};
+    const allot::charge_status by_a = a.try_charge(50), by_b = b.try_charge(50);
+    asked.why = by_a;
+    const std::uint64_t end = allot::sys::fine_clock::now() + 50'000'000;
+    allot::detail::waiting_request waits{root.node(), asked, end};
+    int tries = 0;
+    do { // the end of the wait alone lets it try again
+        ++tries;
+        REQUIRE(waits.begin_try(tries % 2 != 0 ? by_b : by_a));
+        waits.end_try(false);
+    } while (tries != 1000 && waits.sleep(tries % 2 != 0 ? by_b : by_a));
+    a.refund(100), b.refund(100);
+    CHECK((tries == 2 && allot::sys::fine_clock::now() >= end));
 }

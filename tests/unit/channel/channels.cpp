@@ -4,6 +4,10 @@
 
 #include <allot/channel/channels.hpp>
 #include <allot/reclaim/chain.hpp>
+#include <allot/row/moving/row_array.hpp>
+#include <allot/row/moving/row_compactor.hpp>
+#include <allot/spill/store/spill_files.hpp>
+#include <allot/spill/stored_rows.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -163,6 +167,45 @@ TEST_CASE("a channel asks its own reclaimers first, then those of global rows, a
     for (void* const r : rows) f.all->channel(0).release(r);
     for (void* const r : others.rows) f.all->channel(1).release(r);
     f.all->memory(0).remove(own), f.all->memory(1).remove(others), f.engine.remove(shared);
+}
+
+TEST_CASE("global rows in a store, or in a sparse heap, leave for a channel that is full", "[channels]") {
+    struct some_rows : allot::policies<allot::spill::chain, allot::page::mapped<>> {};
+    using shared_rows = allot::global_rows<some_rows>;
+    account engine{name{"engine"}}, disk{name{"disk"}};
+    allot::spill_files files{disk, "/tmp"};
+    channels<some_rows> all{engine, 2, {.limit = 1_MiB, .page_bytes = 16_KiB}};
+    CHECK((all.global().arena().page_bytes() == 16_KiB && all.channel(1).arena().page_bytes() == 16_KiB));
+    allot::store shared{engine, files};
+    std::vector<allot::stored<allot::row_array<shared_rows>>> lists;
+    for (int k = 0; k != 40; ++k) {
+        allot::row_array<shared_rows> rows{all.global()};
+        for (int i = 0; i != 100; ++i) rows.push_back(all.global().allocate(1000));
+        lists.push_back(shared.put(std::move(rows)));
+    }
+    CHECK(shared.stats().bytes_left > 1'000'000); // 4 MB through 2 MiB
+    std::vector<void*> own;
+    while (own.size() != 900) own.push_back(all.channel(1).allocate(1000)); // nearly all of a channel
+    lists.clear();
+    for (void* const r : own) all.channel(1).release(r);
+    own.clear();
+
+    allot::row_array<shared_rows> sparse{all.global()};
+    allot::row_compactor<shared_rows> packs{all.global(), 1, allot::reclaimer::reach::below_too};
+    engine.add(packs);
+    packs.add(sparse);
+    std::vector<void*> dropped;
+    for (int i = 0; i != 1500; ++i) {
+        void* const r = all.global().allocate(1000);
+        if (i % 15 == 0) sparse.push_back(r);
+        else dropped.push_back(r);
+    }
+    for (void* const r : dropped) all.global().release(r);
+    while (own.size() != 900) own.push_back(all.channel(1).allocate(1000));
+    CHECK(packs.last().moved != 0);
+    for (void* const r : own) all.channel(1).release(r);
+    packs.remove(sparse);
+    engine.remove(packs);
 }
 
 TEST_CASE("a channel closes while global rows live, and opens again", "[channels]") {

@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -240,6 +241,12 @@ TEST_CASE("a packet takes the pages that its bytes need, and no more", "[packet]
     }
 }
 
+static_assert(std::is_convertible_v<row_ptr<order>, row_ptr<const order>>);
+static_assert(!std::is_convertible_v<row_ptr<const order>, row_ptr<order>>);
+static_assert(!std::is_convertible_v<row_ptr<int>, row_ptr<const order>>);
+template <class Row> concept is_sent = requires(allot::frame_writer& w, const Row& row) { w.add(row, 0); };
+static_assert(is_sent<order> && !is_sent<const order*> && !is_sent<std::string_view> && !is_sent<std::span<order>>);
+
 TEST_CASE("packets report what pins them", "[packet]") {
     fixture f;
     const packet p = f.receive(1, 4), q = f.receive(1, 1);
@@ -248,7 +255,7 @@ TEST_CASE("packets report what pins them", "[packet]") {
     f.in->report(out);
     CHECK_THAT(std::string(out.view()),
                ContainsSubstring("packets packets: 2, 128 KiB, of which 80 bytes were received; "
-                                 "2 links\n    a packet of 64 KiB: 1 link\n"));
+                                 "2 links\n    a packet of 64 KiB of account scan: 1 link\n"));
 }
 
 TEST_CASE("frames come back as they were sent", "[packet][frames]") {

@@ -33,8 +33,8 @@ template <class Set> class row_compactor final : public reclaimer {
     using array = row_array<Set>;
 
   public:
-    explicit row_compactor(row_manager<Set>& rows, std::uint32_t cost = 1) noexcept
-        : reclaimer("compaction of rows", cost), rows_(rows) {}
+    explicit row_compactor(row_manager<Set>& rows, std::uint32_t cost = 1, reach asked = reach::own_account) noexcept
+        : reclaimer("compaction of rows", cost, asked), rows_(rows) {}
     ~row_compactor() {
         if (!arrays_.empty()) report_misuse({.kind = misuse::living_array, .manager = rows_.name()});
     }
