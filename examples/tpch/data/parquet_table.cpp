@@ -231,11 +231,12 @@ class parquet_table final : public table {
   public:
     explicit parquet_table(const std::filesystem::path& path) : path_(path.string()) {
         static_cast<void>(arrow::SetCpuThreadPoolCapacity(1)); // no thread of Arrow's works for a scan
-        auto opened = arrow::io::ReadableFile::Open(path_);
+        auto opened = arrow::io::ReadableFile::Open(path_, arrow::system_memory_pool());
         if (!opened.ok()) fail(path_, "", opened.status().message());
         file_ = *opened;
         try {
-            about_ = parquet::ParquetFileReader::Open(file_)->metadata();
+            const parquet::ReaderProperties how{arrow::system_memory_pool()};
+            about_ = parquet::ParquetFileReader::Open(file_, how)->metadata();
         } catch (const parquet::ParquetException& e) {
             fail(path_, "", e.what());
         }
