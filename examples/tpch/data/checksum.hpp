@@ -74,6 +74,7 @@ class row_hash {
   public:
     void add(std::int64_t value) { add_word(static_cast<std::uint64_t>(value)); }
     void add(std::string_view text) { add_word(hash_of(text)); }
+    void add_padded(std::string_view text);
     std::uint64_t value() const { return mix(sum_); }
 
   private:
@@ -96,27 +97,34 @@ inline constexpr auto byte_masks = [] {
     return all;
 }();
 
-/// Adds the hashes of texts, most of which have at most `Words` words: all of these are read, so that no branch depends
-/// on the length.
+/// The hash of a text of at most `Words` words. All of these are read, so that no branch depends on the length.
+template <std::size_t Words> std::uint64_t hash_of_words(const char* p, std::size_t length) {
+    std::uint64_t sum = length * length_factor;
+    const std::uint64_t* const masks = &byte_masks[8 * most_words + length];
+#pragma GCC unroll 10
+    for (std::size_t w = 0; w != Words; ++w) sum += (load8(p + 8 * w) & *(masks - 8 * w)) * word_factors[w];
+    return mix(sum);
+}
+/// Adds the hashes of texts, most of which have at most `Words` words.
 template <std::size_t Words>
 void add_texts(const char* bytes, const std::uint32_t* offsets, std::size_t n, std::uint64_t factor,
                std::uint64_t* to) {
     for (std::size_t i = 0; i != n; ++i) {
         const char* const p = bytes + offsets[i];
         const std::size_t length = offsets[i + 1] - offsets[i];
-        if (length > 8 * Words) {
-            to[i] += hash_of(std::string_view{p, length}) * factor;
-            continue;
-        }
-        std::uint64_t sum = length * length_factor;
-        const std::uint64_t* const masks = &byte_masks[8 * most_words + length];
-#pragma GCC unroll 10
-        for (std::size_t w = 0; w != Words; ++w) sum += (load8(p + 8 * w) & *(masks - 8 * w)) * word_factors[w];
-        to[i] += mix(sum) * factor;
+        to[i] +=
+            factor * (length <= 8 * Words ? hash_of_words<Words>(p, length) : hash_of(std::string_view{p, length}));
     }
 }
 
 } // namespace detail
+
+/// As hash_of(), faster: of a text behind which chunk::slack bytes may be read.
+inline std::uint64_t hash_of_padded(std::string_view text) {
+    if (text.size() <= 24) return detail::hash_of_words<3>(text.data(), text.size());
+    return text.size() <= 48 ? detail::hash_of_words<6>(text.data(), text.size()) : hash_of(text);
+}
+inline void row_hash::add_padded(std::string_view text) { add_word(hash_of_padded(text)); }
 
 /// The hashes of all rows of a chunk, whose columns are those of the rows. `to` has room for them.
 inline void hash_rows(const chunk& from, std::uint64_t* to) {
