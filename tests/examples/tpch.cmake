@@ -1,5 +1,6 @@
 # The tests of the tables of the tpch example, under the label "example". Included by examples/tpch/data. Those of Parquet need
-# data, which tpchgen-cli makes in a moment; their parts are small, so that there are several.
+# data, which tpchgen-cli makes in a moment; their parts are small, so that there are several,
+# and their encodings are those that texts can have.
 set(tpch_expected ${PROJECT_SOURCE_DIR}/examples/tpch/expected)
 set(tpch_parquet)
 if(TARGET allot_parquet)
@@ -7,7 +8,8 @@ if(TARGET allot_parquet)
     mark_as_advanced(ALLOT_TPCHGEN)
     if(ALLOT_TPCHGEN)
         set(tpch_parquet ${CMAKE_CURRENT_BINARY_DIR}/sf0.001)
-        add_test(NAME example.tpch.parquet COMMAND ${ALLOT_TPCHGEN} parquet -q --overwrite -s 0.001 --row-group-bytes 100KB -o ${tpch_parquet})
+        add_test(NAME example.tpch.parquet COMMAND ${ALLOT_TPCHGEN} parquet -q --overwrite -s 0.001 --row-group-bytes 100KB
+            --column-encoding l_comment=DELTA_BYTE_ARRAY,o_comment=PLAIN,c_comment=DELTA_LENGTH_BYTE_ARRAY -o ${tpch_parquet})
         set_tests_properties(example.tpch.parquet PROPERTIES LABELS example TIMEOUT 120 FIXTURES_SETUP tpch_parquet)
     else()
         message(STATUS "allot: no tpchgen-cli, so the tpch example is tested without Parquet files")

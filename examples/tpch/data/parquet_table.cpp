@@ -95,12 +95,79 @@ class column_pages final : public parquet::PageReader {
     bool dictionary_is_read_ = false;
 };
 
+/// Copies texts behind each other, from to[at] on. Each is copied as N bytes, where the `end` of their buffer allows
+/// it: so no branch depends on their lengths. Requires: no text is longer than N.
+template <std::size_t N>
+void copy_short(const parquet::ByteArray* texts, std::size_t n, const std::uint8_t* first, const char* moved,
+                const char* end, char* to, std::size_t at, std::uint32_t* offsets) {
+    for (std::size_t i = 0; i != n; ++i) {
+        offsets[i] = static_cast<std::uint32_t>(at);
+        const char* const from = moved + (texts[i].ptr - first);
+        if (from + N <= end) std::memcpy(to + at, from, N);
+        else std::memcpy(to + at, from, texts[i].len);
+        at += texts[i].len;
+    }
+}
+
+/// Copies texts behind each other, from to[at] on. `are_together`: they are of one page or one dictionary.
+/// Requires: n is not 0; chunk::slack bytes of room behind the texts.
+void copy_texts(const parquet::ByteArray* texts, std::size_t n, bool are_together, char* to, std::size_t at,
+                std::uint32_t* offsets) {
+    constexpr std::size_t longest_short = 48, most_local = 1024;
+    static_assert(longest_short <= chunk::slack);
+    std::uint32_t longest = 0, shortest = UINT32_MAX;
+    for (std::size_t i = 0; i != n; ++i) {
+        longest = std::max(longest, texts[i].len);
+        shortest = std::min(shortest, texts[i].len);
+    }
+    if (longest == 1 && shortest == 1) {
+        for (std::size_t i = 0; i != n; ++i) {
+            to[at + i] = static_cast<char>(*texts[i].ptr);
+            offsets[i] = static_cast<std::uint32_t>(at + i);
+        }
+        return;
+    }
+    if (longest > longest_short || shortest == 0 || !are_together) {
+        for (std::size_t i = 0; i != n; at += texts[i++].len) {
+            offsets[i] = static_cast<std::uint32_t>(at);
+            if (texts[i].len != 0) std::memcpy(to + at, texts[i].ptr, texts[i].len);
+        }
+        return;
+    }
+    const std::uint8_t *first = texts[0].ptr, *end = first;
+    for (std::size_t i = 0; i != n; ++i) {
+        first = std::min(first, texts[i].ptr);
+        end = std::max(end, texts[i].ptr + texts[i].len);
+    }
+    // The texts of a small dictionary are copied to a place with room behind them.
+    char local[most_local + longest_short];
+    const char* moved = reinterpret_cast<const char*>(first);
+    const auto size = static_cast<std::size_t>(end - first);
+    const char* readable = moved + size;
+    if (size <= most_local) {
+        std::memcpy(local, first, size);
+        moved = local, readable = local + sizeof local;
+    }
+    const auto copy = longest <= 16 ? &copy_short<16> : longest <= 32 ? &copy_short<32> : &copy_short<longest_short>;
+    copy(texts, n, first, moved, readable, to, at, offsets);
+}
+
+/// Whether the texts of a batch are of one page or one dictionary: not where values share their beginnings.
+bool has_texts_together(const parquet::ColumnChunkMetaData& chunk) {
+    using parquet::Encoding;
+    return std::ranges::all_of(chunk.encodings(), [](Encoding::type e) {
+        return e == Encoding::PLAIN || e == Encoding::PLAIN_DICTIONARY || e == Encoding::RLE_DICTIONARY ||
+               e == Encoding::RLE || e == Encoding::BIT_PACKED;
+    });
+}
+
 /// Values of one column, read in order.
 class column_values {
   public:
-    column_values(const parquet::ColumnDescriptor* about, std::unique_ptr<parquet::PageReader> pages,
-                  std::uint32_t first, arrow::MemoryPool& pool)
-        : name_(about->name()), type_(about->physical_type()), before_(first) {
+    column_values(const parquet::ColumnDescriptor* about, const parquet::ColumnChunkMetaData& chunk,
+                  std::unique_ptr<parquet::PageReader> pages, std::uint32_t first, arrow::MemoryPool& pool)
+        : name_(about->name()), type_(about->physical_type()), are_together_(has_texts_together(chunk)),
+          before_(first) {
         // Pages in front of the first row are not decompressed.
         if (first != 0)
             pages->set_data_page_filter([this](const parquet::DataPageStats& page) {
@@ -151,34 +218,16 @@ class column_values {
             const std::size_t got = read_some(values, texts, std::min(n - row, most_texts_at_once));
             std::size_t bytes = 0;
             for (std::size_t i = 0; i != got; ++i) bytes += texts[i].len;
-            char* at = to.text_to(c, used, bytes) + used;
-            if (bytes == got && is_each_one_byte(texts, got)) {
-                for (std::size_t i = 0; i != got; ++i) {
-                    at[i] = static_cast<char>(*texts[i].ptr);
-                    offsets[row + i] = static_cast<std::uint32_t>(used + i);
-                }
-            } else {
-                std::size_t sum = used;
-                for (std::size_t i = 0; i != got; ++i) {
-                    offsets[row + i] = static_cast<std::uint32_t>(sum);
-                    std::memcpy(at, texts[i].ptr, texts[i].len);
-                    at += texts[i].len;
-                    sum += texts[i].len;
-                }
-            }
+            copy_texts(texts, got, are_together_, to.text_to(c, used, bytes), used, offsets + row);
             used += bytes;
             row += got;
         }
         offsets[n] = static_cast<std::uint32_t>(used);
     }
-    static bool is_each_one_byte(const parquet::ByteArray* texts, std::size_t n) {
-        std::uint32_t differs = 0;
-        for (std::size_t i = 0; i != n; ++i) differs |= texts[i].len ^ 1;
-        return differs == 0;
-    }
 
     std::string name_;
     Type::type type_;
+    bool are_together_; // of texts
     bool started_ = false;
     std::int64_t before_; // values to leave out
     std::shared_ptr<parquet::ColumnReader> values_;
@@ -198,8 +247,9 @@ class parquet_scan final : public scan {
             const auto rows = about.RowGroup(static_cast<int>(part_));
             for (const int c : columns) {
                 const parquet::ColumnDescriptor* const d = about.schema()->Column(c);
+                const auto chunk = rows->ColumnChunk(c);
                 columns_.push_back(std::make_unique<column_values>(
-                    d, std::make_unique<column_pages>(file, *rows->ColumnChunk(c), how, *d), first, pool()));
+                    d, *chunk, std::make_unique<column_pages>(file, *chunk, how, *d), first, pool()));
             }
         });
     }
