@@ -11,12 +11,15 @@
 
 #include <arrow/buffer.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <latch>
 #include <limits>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace allot::literals;
@@ -155,6 +158,41 @@ TEST_CASE("a refusal is thrown in the thread that was refused", "[adapt]") {
     // One of a thread that has ended, as of Arrow's own, is thrown where nothing else is.
     std::jthread{[&] { CHECK(pool.Allocate(3_MiB, 64, &p).IsOutOfMemory()); }}.join();
     CHECK_THROWS_AS(pool.rethrow_refusal(), allot::out_of_memory);
+}
+
+TEST_CASE("threads share a pool", "[adapt]") {
+    allot::chunk_arena<null_set> blocks{allot::limit{2_MiB}};
+    arrow_pool pool{blocks};
+    std::atomic<int> refused{0}, thrown{0};
+    {
+        std::vector<std::jthread> threads;
+        for (unsigned seed = 1; seed <= 4; ++seed)
+            threads.emplace_back([&, next = seed]() mutable {
+                std::uint8_t* p = nullptr;
+                std::int64_t size = 0;
+                if (!pool.Allocate(0, 64, &p).ok()) return;
+                for (int i = 0; i != 3000; ++i) {
+                    next = next * 1664525 + 1013904223;
+                    const std::int64_t to = (next >> 12) % (next % 16 == 0 ? 1'500'000 : 20'000);
+                    if (pool.Reallocate(size, to, 64, &p).ok()) {
+                        size = to;
+                        if (size != 0) p[0] = p[size - 1] = 1;
+                        continue;
+                    }
+                    ++refused;
+                    try {
+                        pool.rethrow_refusal();
+                    } catch (const allot::out_of_memory&) {
+                        ++thrown;
+                    }
+                }
+                pool.Free(p, size, 64);
+            });
+    }
+    CHECK(refused == thrown);
+    CHECK_FALSE(pool.has_refusal());
+    CHECK(pool.bytes_allocated() == 0);
+    CHECK(blocks.stats().live_blocks == 0);
 }
 
 TEST_CASE("verdicts of an arbiter pass through Arrow", "[adapt]") {

@@ -3,6 +3,7 @@
 // A scan has one reader for each column. All of its memory that grows with the file (pages, dictionaries, buffers of
 // the file) is of the query's pool. Values go from the page right into the chunk.
 #include "files.hpp"
+#include "parquet_texts.hpp"
 #include <allot/adapt/arrow_pool.hpp>
 
 #include <arrow/io/file.h>
@@ -98,9 +99,10 @@ class column_pages final : public parquet::PageReader {
 /// Values of one column, read in order.
 class column_values {
   public:
-    column_values(const parquet::ColumnDescriptor* about, std::unique_ptr<parquet::PageReader> pages,
-                  std::uint32_t first, arrow::MemoryPool& pool)
-        : name_(about->name()), type_(about->physical_type()), before_(first) {
+    column_values(const parquet::ColumnDescriptor* about, const parquet::ColumnChunkMetaData& chunk,
+                  std::unique_ptr<parquet::PageReader> pages, std::uint32_t first, arrow::MemoryPool& pool)
+        : name_(about->name()), type_(about->physical_type()), are_together_(has_texts_together(chunk)),
+          before_(first) {
         // Pages in front of the first row are not decompressed.
         if (first != 0)
             pages->set_data_page_filter([this](const parquet::DataPageStats& page) {
@@ -151,34 +153,16 @@ class column_values {
             const std::size_t got = read_some(values, texts, std::min(n - row, most_texts_at_once));
             std::size_t bytes = 0;
             for (std::size_t i = 0; i != got; ++i) bytes += texts[i].len;
-            char* at = to.text_to(c, used, bytes) + used;
-            if (bytes == got && is_each_one_byte(texts, got)) {
-                for (std::size_t i = 0; i != got; ++i) {
-                    at[i] = static_cast<char>(*texts[i].ptr);
-                    offsets[row + i] = static_cast<std::uint32_t>(used + i);
-                }
-            } else {
-                std::size_t sum = used;
-                for (std::size_t i = 0; i != got; ++i) {
-                    offsets[row + i] = static_cast<std::uint32_t>(sum);
-                    std::memcpy(at, texts[i].ptr, texts[i].len);
-                    at += texts[i].len;
-                    sum += texts[i].len;
-                }
-            }
+            copy_texts(texts, got, are_together_, to.text_to(c, used, bytes), used, offsets + row);
             used += bytes;
             row += got;
         }
         offsets[n] = static_cast<std::uint32_t>(used);
     }
-    static bool is_each_one_byte(const parquet::ByteArray* texts, std::size_t n) {
-        std::uint32_t differs = 0;
-        for (std::size_t i = 0; i != n; ++i) differs |= texts[i].len ^ 1;
-        return differs == 0;
-    }
 
     std::string name_;
     Type::type type_;
+    bool are_together_; // of texts
     bool started_ = false;
     std::int64_t before_; // values to leave out
     std::shared_ptr<parquet::ColumnReader> values_;
@@ -198,8 +182,9 @@ class parquet_scan final : public scan {
             const auto rows = about.RowGroup(static_cast<int>(part_));
             for (const int c : columns) {
                 const parquet::ColumnDescriptor* const d = about.schema()->Column(c);
+                const auto chunk = rows->ColumnChunk(c);
                 columns_.push_back(std::make_unique<column_values>(
-                    d, std::make_unique<column_pages>(file, *rows->ColumnChunk(c), how, *d), first, pool()));
+                    d, *chunk, std::make_unique<column_pages>(file, *chunk, how, *d), first, pool()));
             }
         });
     }
@@ -231,11 +216,12 @@ class parquet_table final : public table {
   public:
     explicit parquet_table(const std::filesystem::path& path) : path_(path.string()) {
         static_cast<void>(arrow::SetCpuThreadPoolCapacity(1)); // no thread of Arrow's works for a scan
-        auto opened = arrow::io::ReadableFile::Open(path_);
+        auto opened = arrow::io::ReadableFile::Open(path_, arrow::system_memory_pool());
         if (!opened.ok()) fail(path_, "", opened.status().message());
         file_ = *opened;
         try {
-            about_ = parquet::ParquetFileReader::Open(file_)->metadata();
+            const parquet::ReaderProperties how{arrow::system_memory_pool()};
+            about_ = parquet::ParquetFileReader::Open(file_, how)->metadata();
         } catch (const parquet::ParquetException& e) {
             fail(path_, "", e.what());
         }

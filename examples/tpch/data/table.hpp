@@ -52,8 +52,8 @@ class chunk {
 
     // ---- for scans ------------------------------------------------------------------------------------------
 
-    /// Bytes behind each text that a scan may overwrite, and a reader may read.
-    static constexpr std::size_t slack = 16;
+    /// Bytes behind the last text that may be read and overwritten.
+    static constexpr std::size_t slack = 80;
 
     std::int32_t* ints_to(std::size_t column) const { return values_to<std::int32_t>(column); }
     std::int64_t* longs_to(std::size_t column) const { return values_to<std::int64_t>(column); }

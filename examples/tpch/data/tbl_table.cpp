@@ -177,7 +177,7 @@ class tbl_scan final : public scan {
             if (!parse_date(text, to.ints_to(c)[row])) what = "is no date as 1996-03-13";
             break;
         case value_kind::text:
-            if (!text.empty()) std::memcpy(to.text_to(c, used_[f], text.size()) + used_[f], text.data(), text.size());
+            std::memcpy(to.text_to(c, used_[f], text.size()) + used_[f], text.data(), text.size());
             used_[f] += text.size();
             to.offsets_to(c)[row + 1] = static_cast<std::uint32_t>(used_[f]);
         }
