@@ -112,6 +112,68 @@ ALLOT_NOINLINE inline charge_status lend(account_node& from, account_node& to, s
     if (ALLOT_UNLIKELY(!s.charged())) return charge_refused(to, bytes, s, most, once);
     return then_free_ahead(to, s);
 }
+// What an account has reserved, for pages that a pool needs for a block of it: where levels above both have no room
+// beside the reserved bytes, these are used up for the pages; when the block is charged to the account, so much is
+// reserved again, since it is not charged to the pool any more.
+class promised_pages {
+  public:
+    explicit promised_pages(account_node& by) noexcept : by_(by) {}
+
+    // Holds bytes of the pool. False: it needs none of what is reserved, or that would not help.
+    bool hold(account_node& pool, std::size_t bytes) noexcept {
+        const locked_tree scope(pool);
+        charge_request request{scope.tree, charge_mode::checked};
+        tree_node* const at = unused_at(pool.common_ancestor(by_));
+        if (at == nullptr || !pool.is_open()) return false;
+        for (;;) {
+            const credit_word w = pool.credit().word();
+            if (w.credit() != 0 && !w.open()) {
+                pool.take_back(true, false); // refunds deferred into a closed credit
+                continue;
+            }
+            const std::size_t need = bytes > w.credit() ? bytes - w.credit() : 0;
+            const tree_node::limit_check found = tree_node::check_levels(&pool, need);
+            if (found.charged()) return false;
+            if (request.recall(found)) continue;
+            const std::size_t had = at->totals().reserved(), n = min(need, unused(*at));
+            at->reserve(had - n);
+            if (tree_node::check_levels(&pool, need).charged() && pool.grant(w, need, bytes, true, false))
+                return at_ = at, used_ += n, true;
+            at->reserve(had);
+            return false;
+        }
+    }
+    // A block of these bytes has been charged to the account.
+    void lent(std::size_t bytes) noexcept { give_back(min(bytes, used_)); }
+    // There is no block.
+    void failed() noexcept { give_back(used_); }
+
+  private:
+    static std::size_t unused(const tree_node& n) noexcept {
+        const std::size_t base = max(n.totals().total(), n.totals().floor());
+        return n.totals().reserved() > base ? n.totals().reserved() - base : 0;
+    }
+    // The highest level below `top` that has reserved more than it uses.
+    tree_node* unused_at(const tree_node& top) const noexcept {
+        tree_node* at = nullptr;
+        for (tree_node* n = &by_; n != &top && n != nullptr; n = n->parent())
+            if (unused(*n) != 0) at = n;
+        return at;
+    }
+    // As far as others have not taken it.
+    void give_back(std::size_t bytes) noexcept {
+        if (at_ == nullptr || bytes == 0) return;
+        const locked_tree scope(by_);
+        level_totals& t = at_->totals();
+        const std::size_t now = t.reserved_at_most(t.reserved() + bytes), was = t.subtree_charge(),
+                          then = max(t.total(), now);
+        if (now > t.reserved() && tree_node::check_levels(at_->parent(), then - was).charged()) at_->reserve(now);
+    }
+
+    account_node& by_;
+    tree_node* at_ = nullptr; // whose reserved bytes were used up
+    std::size_t used_ = 0;
+};
 // Whether the levels that only `to` is below have room, and no due request goes first. Changes nothing.
 inline charge_status may_lend(account_node& from, account_node& to, std::size_t bytes,
                               const charge_wait& most) noexcept {

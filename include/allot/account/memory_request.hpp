@@ -21,8 +21,10 @@ namespace detail {
 // A request inside another one, in two parts: from caches alone, then past them. The second reports why it is refused;
 // `why` is not written where it is granted.
 struct from_caches {};
+class promised_pages; // account_transfer.hpp
 struct past_caches {
     charge_status& why;
+    promised_pages* promised = nullptr; // as that of a memory_request
 };
 
 // What a request is for: a charge, a reservation (account/account_reservation.hpp), or to hear that bytes are free.
@@ -62,6 +64,7 @@ struct memory_request {
     bool charges_others = false;      // it needs further accounts, which its account does not know
     bool stays = false;               // it is for what cannot move, so only pages at one place serve it
     reserves kind = reserves::nothing;
+    promised_pages* promised = nullptr;            // what may pay for pages of a pool; null: its own account alone
     std::atomic<std::uint32_t>* waiting = nullptr; // of the product: requests that wait for what it has in pages
 };
 

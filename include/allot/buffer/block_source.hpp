@@ -92,15 +92,16 @@ class block_source {
     const char* block_name() const noexcept { return calls_->block_name; }
     // What the source has at hand; none: take_slow() may have some.
     memory_block take_cached(std::size_t bytes) const noexcept { return calls_->take_cached(memory_, bytes); }
-    memory_block take_slow(std::size_t bytes, charge_status& why) const noexcept {
-        return calls_->take_slow(memory_, bytes, why);
+    memory_block take_slow(std::size_t bytes, charge_status& why, promised_pages* promised = nullptr) const noexcept {
+        return calls_->take_slow(memory_, bytes, {why, promised});
     }
     // `why`: set where there is no block, and it is not null.
-    memory_block take(std::size_t bytes, charge_status* why = nullptr) const noexcept {
+    memory_block take(std::size_t bytes, charge_status* why = nullptr,
+                      promised_pages* promised = nullptr) const noexcept {
         memory_block m = take_cached(bytes);
         if (m.address != nullptr) return m;
         charge_status refusal;
-        m = take_slow(bytes, refusal);
+        m = take_slow(bytes, refusal, promised);
         if (m.address == nullptr && why != nullptr) *why = refusal;
         return m;
     }
@@ -112,7 +113,7 @@ class block_source {
   private:
     struct calls {
         memory_block (*take_cached)(void*, std::size_t) noexcept;
-        memory_block (*take_slow)(void*, std::size_t, charge_status&) noexcept;
+        memory_block (*take_slow)(void*, std::size_t, past_caches) noexcept;
         void (*give)(void*, memory_block) noexcept;
         std::size_t (*capacity_for)(void*, std::size_t) noexcept;
         account* (*lender_to)(void*, const account&) noexcept;
@@ -146,12 +147,12 @@ class block_source {
         else if constexpr (reports_refusals<M>) return {};
         else return block_of(m, m.try_allocate(bytes, place), bytes);
     }
-    template <class M> static memory_block slow(M& m, std::size_t bytes, charge_status& why) noexcept {
+    template <class M> static memory_block slow(M& m, std::size_t bytes, past_caches past) noexcept {
         constexpr auto& place = place_of<M>();
-        if constexpr (requires { m.try_allocate(bytes, place, past_caches{why}); })
-            return block_of(m, m.try_allocate(bytes, place, past_caches{why}), bytes);
-        else if constexpr (reports_refusals<M>) return block_of(m, m.try_allocate(bytes, place, &why), bytes);
-        else return why = refused_by_system(bytes), memory_block{};
+        if constexpr (requires { m.try_allocate(bytes, place, past); })
+            return block_of(m, m.try_allocate(bytes, place, past), bytes);
+        else if constexpr (reports_refusals<M>) return block_of(m, m.try_allocate(bytes, place, &past.why), bytes);
+        else return past.why = refused_by_system(bytes), memory_block{};
     }
     template <class M> static ALLOT_ALWAYS_INLINE void give_to(M& m, memory_block b) noexcept {
         if constexpr (allocates_rows<M>) m.release(b.address);
@@ -178,7 +179,7 @@ class block_source {
     template <class M>
     static constexpr calls calls_of{
         [](void* m, std::size_t n) noexcept { return cached(as<M>(m), n); },
-        [](void* m, std::size_t n, charge_status& why) noexcept { return slow(as<M>(m), n, why); },
+        [](void* m, std::size_t n, past_caches past) noexcept { return slow(as<M>(m), n, past); },
         [](void* m, memory_block b) noexcept { give_to(as<M>(m), b); },
         []([[maybe_unused]] void* m, std::size_t n) noexcept -> std::size_t {
             std::size_t has = 0; // a source returns 0 for what it can never allocate

@@ -48,11 +48,12 @@ ALLOT_ALWAYS_INLINE raw_view foreign_view(account& by, const memory_block& m, co
 
 // Past what the source has at hand. Where its arena refuses, the reclaimers of the account's tree may help.
 ALLOT_NOINLINE inline memory_block take_or_reclaim(const block_source& from, account& by, std::size_t bytes,
-                                                   charge_status& why) noexcept {
+                                                   charge_status& why, promised_pages* promised = nullptr) noexcept {
     memory_request asked{bytes};
-    memory_block m = from.take_slow(bytes, asked.why);
+    memory_block m = from.take_slow(bytes, asked.why, promised);
     if (m.address == nullptr)
-        request_again(by.node(), asked, [&] { return (m = from.take(bytes, &asked.why)).address != nullptr; });
+        request_again(by.node(), asked,
+                      [&] { return (m = from.take(bytes, &asked.why, promised)).address != nullptr; });
     why = asked.why;
     return m;
 }
@@ -78,6 +79,38 @@ inline charge_status try_limits(const block_source& from, account* lender, accou
     by.cancel(least);
     return {};
 }
+// The view of a block that was taken, and is charged now.
+ALLOT_ALWAYS_INLINE raw_view charged_view(const block_source& from, memory_block m, account* lender, account& by,
+                                          std::size_t bytes, charge_status* why, const charge_wait& most) noexcept {
+    const charge_status s = lender == nullptr ? try_charge(by.node(), m.bytes, most)
+                                              : charge_from(lender->node(), by.node(), m.bytes, most);
+    if (ALLOT_UNLIKELY(!s.fitted()) && why != nullptr) *why = s;
+    if (s) {
+        const block_origin is = lender == nullptr ? block_origin::source : block_origin::pool;
+        const raw_view v = view_of(m, bytes, by, from, is, from.host_access());
+        if (ALLOT_LIKELY(v.ledger != nullptr)) return v;
+        if (lender != nullptr) return_to(lender->node(), by.node(), m.bytes);
+        else by.refund(m.bytes);
+        if (why != nullptr) *why = no_memory(bytes);
+    }
+    return undo_take(from, m, s), raw_view{};
+}
+// The same for a block of a pool that may need a page, which what `by` has reserved may pay for.
+ALLOT_NOINLINE inline raw_view lent_view(const block_source& from, account& lender, account& by, std::size_t bytes,
+                                         charge_status* why, const charge_wait& most) noexcept {
+    promised_pages promised{by.node()};
+    charge_status refusal;
+    const memory_block m = take_or_reclaim(from, by, bytes, refusal, &promised);
+    if (m.address == nullptr) {
+        promised.failed();
+        if (why != nullptr) *why = refusal;
+        return {};
+    }
+    const raw_view v = charged_view(from, m, &lender, by, bytes, why, most);
+    if (v.ledger != nullptr) promised.lent(m.bytes);
+    else promised.failed();
+    return v;
+}
 // The view of a new block. Empty for 0 bytes, and where it is refused: `why`, if it is not null.
 // `lender`: the account from which `by` takes the block over; null: none. `most`: how far the whole request goes, which
 // waits elsewhere.
@@ -96,22 +129,12 @@ ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account* lender,
         if (const charge_status s = try_limits(from, lender, by, bytes, most); !s) return report_status(s), raw_view{};
     memory_block m = from.take_cached(bytes);
     if (ALLOT_UNLIKELY(m.address == nullptr)) {
+        if (lender != nullptr) return lent_view(from, *lender, by, bytes, why, most);
         charge_status none;
         m = take_or_reclaim(from, by, bytes, none);
         if (m.address == nullptr) return report_status(none), raw_view{};
     }
-    const charge_status s = lender == nullptr ? try_charge(by.node(), m.bytes, most)
-                                              : charge_from(lender->node(), by.node(), m.bytes, most);
-    if (ALLOT_UNLIKELY(!s.fitted())) report_status(s);
-    if (s) {
-        const block_origin is = lender == nullptr ? block_origin::source : block_origin::pool;
-        const raw_view v = view_of(m, bytes, by, from, is, from.host_access());
-        if (ALLOT_LIKELY(v.ledger != nullptr)) return v;
-        if (lender != nullptr) return_to(lender->node(), by.node(), m.bytes);
-        else by.refund(m.bytes);
-        report_status(no_memory(bytes));
-    }
-    return undo_take(from, m, s), raw_view{};
+    return charged_view(from, m, lender, by, bytes, why, most);
 }
 
 // What a request for a buffer throws that was refused.

@@ -117,6 +117,7 @@ template <class Set> class chunk_arena {
     }
     block try_allocate(std::size_t bytes, std::size_t align, detail::past_caches past) noexcept {
         detail::memory_request asked{bytes};
+        asked.promised = past.promised;
         const block b = request(asked, align);
         if (b.address == nullptr) past.why = asked.refusal();
         return b;

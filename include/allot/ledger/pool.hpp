@@ -6,6 +6,7 @@
 // Pages are charged to the pool's own account, a child of the account passed in. A buffer of an account below that one
 // takes its block over, so that the levels above count each byte once, and gives it back when it is released. The
 // pool's own limit counts all its pages.
+// What that account has reserved pays for new pages, too, where levels above both have no more room.
 // Invariant: the own account is charged for the pages, less the blocks that are lent. Cost: that of ledger::tree, a
 // compare-and-swap per page, and 48 bytes; two compare-and-swaps more for a buffer and its release within the credits,
 // else one short lock. Threads: any.
@@ -58,6 +59,7 @@ class pool_ledger : public tree_ledger {
 
     bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
         if (!pages_.try_charge(bytes, asked)) return false;
+        if (asked.promised != nullptr && asked.promised->hold(account().node(), bytes)) return true;
         if (tree_ledger::try_charge(bytes, asked)) return true;
         return pages_.cancel(bytes), false;
     }

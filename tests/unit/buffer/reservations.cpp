@@ -71,3 +71,34 @@ TEST_CASE("bytes that are reserved above a pool and an account pay for pages and
     CHECK(scan.used() == 1_MiB);
     outside.refund(rest);
 }
+
+TEST_CASE("what a query has reserved pays for the pages that a pool needs for its buffers", "[buffers][reservations]") {
+    struct pooled : allot::policies<allot::ledger::pool, allot::fit::runs, allot::oom::null> {};
+    account engine{name{"engine"}, limit{1_MiB}}, query{engine, name{"query"}}, scan{query, name{"scan"}},
+        other{engine, name{"other"}};
+    allot::chunk_arena<pooled> pool{engine, name{"pool"}, allot::chunk_bytes{64_KiB}};
+    const allot::buffer_memory memory{pool};
+    {
+        const auto promised = query.reserve_for(512_KiB, 0_ms);
+        REQUIRE(promised);
+        other.charge(engine.headroom());
+        REQUIRE(engine.headroom() == 0);
+        std::vector<allot::buffer> all;
+        for (int i = 0; i != 7; ++i) {
+            allot::buffer b = memory.try_allocate(scan, 60'000);
+            REQUIRE(b);
+            all.push_back(std::move(b));
+            CHECK((engine.used() <= 1_MiB && engine.verify()));
+        }
+        CHECK(scan.used() >= 7 * 60'000);
+        while (allot::buffer b = memory.try_allocate(scan, 60'000)) all.push_back(std::move(b)); // to the end of it
+        CHECK((all.size() <= 8 && engine.used() == 1_MiB && engine.peak() <= 1_MiB));
+        CHECK(!memory.try_allocate(other, 60'000)); // has reserved nothing
+        all.clear();
+        CHECK((scan.used() == 0 && engine.verify()));
+        all.push_back(memory.allocate(scan, 60'000)); // of the pages that the pool has now
+    }
+    other.refund(other.used());
+    pool.trim();
+    CHECK((engine.used() == pool.account().used() && engine.verify()));
+}
