@@ -2,6 +2,7 @@
 #include "../engine/sorted_runs.hpp"
 #include "queries.hpp"
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 
 namespace tpch {
@@ -33,11 +34,11 @@ nlohmann::json sorted_lines(query& q) {
     row_codes codes;
     std::vector<run> runs;
     std::mutex lock;
-    // A run takes an eighth of the limit, beside what it is written to.
+    // A run takes a third of a thread's share, beside what it is written to.
     const std::size_t threads = std::max(q.in.threads(), 1U), share = q.in.limit() / threads;
-    const std::size_t rows = std::clamp(share / 8 / bytes_of_line, std::size_t{4096}, std::size_t{1} << 20);
+    const std::size_t rows = std::clamp(share / 3 / (bytes_of_line + 16), std::size_t{4096}, std::size_t{1} << 20);
     const std::size_t guess = lineitem.rows() / std::min(rows, std::size_t{lineitem.rows_of(0)}) + 1; // of the runs
-    const std::size_t each = batch_bytes(q.in, guess);
+    const std::size_t each = std::clamp(std::bit_floor(share / 2 / guess), std::size_t{16384}, std::size_t{65536});
     scan_rows(
         q, sorts, lineitem, line_columns, std::min(rows, std::size_t{lineitem.rows_of(0)}) * (bytes_of_line + 16),
         [&, most = std::min(rows, std::size_t{1} << 20)] {
@@ -51,7 +52,7 @@ nlohmann::json sorted_lines(query& q) {
     q.tasks.wait();
 
     // So many are merged at once that a batch of each takes a quarter of a thread's share.
-    const std::size_t most = std::max(share / 4 / each, std::size_t{2});
+    const std::size_t most = std::max(share / 2 / each, std::size_t{2});
     while (runs.size() > most) {
         std::vector<run> merged;
         for (std::size_t from = 0; from < runs.size(); from += most) {
