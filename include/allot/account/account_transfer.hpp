@@ -123,7 +123,8 @@ class promised_pages {
     bool hold(account_node& pool, std::size_t bytes) noexcept {
         const locked_tree scope(pool);
         charge_request request{scope.tree, charge_mode::checked};
-        tree_node* const at = unused_at(pool.common_ancestor(by_));
+        const tree_node& top = pool.common_ancestor(by_);
+        tree_node* const at = unused_at(top);
         if (at == nullptr || !pool.is_open()) return false;
         for (;;) {
             const credit_word w = pool.credit().word();
@@ -137,12 +138,14 @@ class promised_pages {
             if (request.recall(found)) continue;
             const std::size_t had = at->totals().reserved(), n = min(need, unused(*at));
             at->reserve(had - n);
-            if (tree_node::check_levels(&pool, need).charged() && pool.grant(w, need, bytes, true, false))
+            const tree_node* const end = n == need ? &top : nullptr; // nothing changes there and above
+            if (tree_node::check_levels(&pool, need, end).charged() && pool.grant(w, need, bytes, true, false))
                 return at_ = at, used_ += n, true;
             at->reserve(had);
             return false;
         }
     }
+    bool is_used() const noexcept { return at_ != nullptr; }
     // A block of these bytes has been charged to the account.
     void lent(std::size_t bytes) noexcept { give_back(min(bytes, used_)); }
     // There is no block.

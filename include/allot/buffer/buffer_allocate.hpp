@@ -106,7 +106,8 @@ ALLOT_NOINLINE inline raw_view lent_view(const block_source& from, account& lend
         if (why != nullptr) *why = refusal;
         return {};
     }
-    const raw_view v = charged_view(from, m, &lender, by, bytes, why, most);
+    // It is promised: it goes behind no request that is due.
+    const raw_view v = charged_view(from, m, &lender, by, bytes, why, promised.is_used() ? never_waits : most);
     if (v.ledger != nullptr) promised.lent(m.bytes);
     else promised.failed();
     return v;
