@@ -50,12 +50,13 @@ void explain(const std::exception& e, outcome& o) {
     }
 }
 
-outcome run_one(engine& in, const database& from, const known_query& which, const nlohmann::json& expected) {
+outcome run_one(engine& in, const database& from, const known_query& which, std::size_t place,
+                const nlohmann::json& expected) {
     outcome o;
     o.name = which.name;
     const auto began = clock::now();
     try {
-        query q{in, from, which.name};
+        query q{in, from, which.name, static_cast<std::int64_t>(place)};
         o.answer = which.run(q);
         o.peak = q.tasks.memory().peak();
     } catch (const std::exception& e) {
@@ -112,7 +113,7 @@ int run(const options& asked) {
             clients.emplace_back([&] {
                 for (std::size_t i; (i = next++) < all.size();)
                     for (const known_query& q : all_queries())
-                        if (q.name == asked.queries[i]) all[i] = run_one(in, from, q, expected);
+                        if (q.name == asked.queries[i]) all[i] = run_one(in, from, q, i, expected);
             });
     }
     const double seconds = seconds_since(began), used = processor_seconds() - processor;

@@ -37,10 +37,9 @@ template <class Row> std::size_t bytes_of(const Row& r) {
 }
 template <class Row> const char* tail_of(const Row& r) { return reinterpret_cast<const char*>(&r) + sizeof(Row); }
 
-/// The size of a batch where `together` are written at once: all of them a quarter of a task's share, 4 to 64 KiB.
+/// The size of a batch where `together` are written at once: all of them a third of a thread's share, 8 to 64 KiB.
 inline std::size_t batch_bytes(const engine& in, std::size_t together) {
-    const std::size_t share = in.limit() / (4 * std::max(in.threads(), 1U)) / together;
-    return std::clamp(std::bit_floor(share | 1), std::size_t{4096}, std::size_t{65536});
+    return std::clamp(std::bit_floor(in.share() / 3 / together | 1), std::size_t{8192}, std::size_t{65536});
 }
 
 template <class Row> class batch_writer {
@@ -67,13 +66,13 @@ template <class Row> class batch_writer {
     }
 
   private:
-    static constexpr std::size_t first = 4096;
+    static constexpr std::size_t first = 8192;
 
     void make_room(std::size_t n) {
         const std::size_t has = buffer_.size(), used = has - room_;
         if (used + n > most_) flush();
         const std::size_t kept = buffer_.size() - room_;
-        std::size_t wanted = std::max(first, 2 * buffer_.size());
+        std::size_t wanted = std::max(done_.empty() ? first : most_ / 2, 2 * buffer_.size());
         while (wanted < kept + n) wanted *= 2;
         allot::buffer larger = in_.buffers.allocate(by_, wanted);
         if (kept != 0) std::memcpy(larger.data(), buffer_.data(), kept);

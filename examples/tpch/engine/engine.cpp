@@ -9,16 +9,16 @@ namespace tpch {
 namespace {
 
 // A chunk of the pool is a small part of the limit, so that pages which no batch uses are a small part, too.
-std::size_t chunk_of(std::size_t limit) { return std::clamp(limit / 64 & ~(64_KiB - 1), 64_KiB, 1_MiB); }
+std::size_t chunk_of(std::size_t limit) { return std::bit_floor(std::clamp(limit / 1024, 64_KiB, 1_MiB)); }
 
 } // namespace
 
 engine::engine(const engine_options& o)
     : memory(allot::name{"memory"}, allot::limit{o.memory}, tasks),
-      pool(memory, allot::name{"batches"}, allot::chunk_bytes{std::bit_floor(chunk_of(o.memory))}),
+      pool(memory, allot::name{"batches"}, allot::chunk_bytes{chunk_of(o.memory)}),
       home(home_in(o.spill)),
       data(memory, *home, allot::name{"batches"}),
-      run(tasks, memory, {.threads = o.threads, .attempts = o.begins_again ? 20U : 1U}), threads_(o.threads) {}
+      run(tasks, memory, {.threads = o.threads, .attempts = o.begins_again ? 20U : 1U}), threads_(std::max(o.threads, 1U)) {}
 
 std::shared_ptr<allot::home> engine::home_in(const std::string& folder) {
     if (folder.empty()) return std::make_shared<allot::spill_memory>(heap, nowhere);

@@ -46,6 +46,8 @@ class engine {
     explicit engine(const engine_options& o);
 
     std::size_t limit() const noexcept { return memory.limit(); }
+    /// Bytes for each thread.
+    std::size_t share() const noexcept { return limit() / threads_; }
     unsigned threads() const noexcept { return threads_; }
 
     allot::oom::arbiter tasks;

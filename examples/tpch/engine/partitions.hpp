@@ -58,11 +58,11 @@ class partitions {
     std::vector<batch_list> parts_;
 };
 
-/// How many bits make partitions whose tables take at most a part of the limit: 8 of those of all threads fit.
+/// How many bits make partitions of so many bytes, each at most a quarter of a thread's share. Not so many that their
+/// batches would be small.
 inline unsigned partition_bits(const engine& in, std::size_t bytes, unsigned least = 0) {
-    const std::size_t share = in.limit() / (8 * std::max(in.threads(), 1U));
     unsigned bits = least;
-    while (bits != 10 && (bytes >> bits) > share) ++bits;
+    while ((bytes >> bits) > in.share() / 4 && in.share() / 3 >> (bits + 1) >= 16384) ++bits;
     return bits;
 }
 

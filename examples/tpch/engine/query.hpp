@@ -5,6 +5,7 @@
 #include "batches.hpp"
 #include <allot/oom/retry.hpp>
 #include <allot/task/task_group.hpp>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -36,8 +37,9 @@ class database {
 };
 
 struct query {
-    query(engine& e, const database& d, const char* name)
-        : in(e), from(d), tasks(e.run, allot::name{name}),
+    /// Tasks of a query with a lower `place` start first, and are rolled back last.
+    query(engine& e, const database& d, const char* name, std::int64_t place = 0)
+        : in(e), from(d), tasks(e.run, allot::name{name}, -place),
           readers(tasks.memory(), allot::name{"readers"}, allot::chunk_bytes{std::size_t{1} << 18}) {}
 
     engine& in;
@@ -46,49 +48,60 @@ struct query {
     allot::chunk_arena<reader_blocks> readers;
 };
 
-/// Work of a scan: rows [first, first + rows) of a part. Half of it needs half of the memory.
+/// Work of a scan: rows [first, first + rows) of a table. Half of it needs half of the memory.
 struct row_range {
-    std::size_t part;
-    std::uint32_t first, rows;
+    std::uint64_t first, rows;
     int pin() const noexcept { return 0; }
     std::size_t bytes() const noexcept { return rows; }
 };
 inline std::vector<row_range> halves(const row_range& r) {
     if (r.rows < 1024) return {};
-    return {{r.part, r.first, r.rows / 2}, {r.part, r.first + r.rows / 2, r.rows - r.rows / 2}};
+    return {{r.first, r.rows / 2}, {r.first + r.rows / 2, r.rows - r.rows / 2}};
 }
 
-/// Scans a table: tasks for parts of it of at most `most_rows`, each of which begins again with half of its rows where
+/// Scans a table: tasks for `rows_together` rows, each of which begins again with half of its rows where
 /// there is no memory for all. make() gives what rows go into: out.add(const chunk&) takes some, out.take() ends it. One
 /// after the other is given to put(), on any thread. `output`: bytes that stay in use while a task runs.
 /// The tasks are added; q.tasks.wait() ends with the last.
 template <class Make, class Put>
 void scan_rows(query& q, allot::account& by, const table& t, std::vector<const char*> columns, std::size_t output, Make make,
-          Put put, std::uint32_t most_rows = UINT32_MAX) {
+          Put put, std::uint64_t rows_together = 131'072) {
     const auto types = t.types(columns);
     const auto body = [&q, &by, &t, columns, types, make](const row_range& r) {
         auto out = make();
         chunk rows{q.in.buffers, by, types};
         query_memory memory{q.readers};
-        const auto reads = t.read(r.part, r.first, r.rows, columns, memory);
-        while (reads->next(rows)) out.add(rows);
+        std::uint64_t begin = 0;
+        for (std::size_t part = 0; part != t.parts() && begin < r.first + r.rows; begin += t.rows_of(part++)) {
+            const std::uint64_t from = std::max(begin, r.first), to = std::min(begin + t.rows_of(part), r.first + r.rows);
+            if (from >= to) continue;
+            const auto reads = t.read(part, static_cast<std::uint32_t>(from - begin),
+                                      static_cast<std::uint32_t>(to - from), columns, memory);
+            while (reads->next(rows)) out.add(rows);
+        }
         return out.take();
     };
     const std::size_t reader = columns.size() * 128 * 1024;
+    // Where a task ends inside a part, that is read twice: so it ends with a part, unless parts are much larger.
+    std::uint64_t first = 0, last = 0;
+    const auto add = [&](std::uint64_t rows) {
+        q.tasks.add(
+            {.name = by.name(), .output = output, .overhead = reader},
+            [body, r = row_range{first, rows}] {
+                std::vector<row_range> all{r};
+                return allot::oom::with_retry(all, halves, body);
+            },
+            [put](auto made) mutable {
+                for (auto& m : made) put(std::move(m));
+            });
+        first += rows;
+    };
     for (std::size_t part = 0; part != t.parts(); ++part) {
-        const std::uint32_t n = t.rows_of(part), pieces = n / most_rows + (n % most_rows != 0);
-        for (std::uint32_t i = 0, first = 0; i != pieces; ++i) {
-            const std::uint32_t rows = (n - first) / (pieces - i);
-            q.tasks.add(
-                {.name = by.name(), .output = output, .overhead = reader},
-                [body, r = row_range{part, first, rows}] {
-                    std::vector<row_range> all{r};
-                    return allot::oom::with_retry(all, halves, body);
-                },
-                [put](auto made) mutable {
-                    for (auto& m : made) put(std::move(m));
-                });
-            first += rows;
+        last += t.rows_of(part);
+        while (last - first >= 2 * rows_together) add(rows_together);
+        if (last - first > rows_together) add((last - first + 1) / 2);
+        if (last - first >= rows_together / 2 + 1 || part + 1 == t.parts()) {
+            if (last != first) add(last - first);
         }
     }
 }

@@ -31,9 +31,7 @@ template <class Row> class run_writer {
     };
 
   public:
-    run_writer(engine& in, allot::account& by, std::size_t rows, std::size_t batch_bytes)
-        : in_(in), by_(by), batch_bytes_(batch_bytes), most_(rows),
-          order_(in.buffers.allocate(by, std::max(rows, std::size_t{1}) * sizeof(place))) {}
+    run_writer(engine& in, allot::account& by, std::size_t batch_bytes) : in_(in), by_(by), batch_bytes_(batch_bytes) {}
 
     void add(const Row& r, const char* tail) {
         const std::size_t n = bytes_of(r);
@@ -43,6 +41,7 @@ template <class Row> class run_writer {
         }
         std::memcpy(at_, &r, sizeof(Row));
         std::memcpy(at_ + sizeof(Row), tail, r.tail());
+        if (n_ * sizeof(place) == order_.size()) grow_order();
         places()[n_++] = {r.key(), reinterpret_cast<const Row*>(at_)};
         at_ += n, room_ -= n;
     }
@@ -58,11 +57,16 @@ template <class Row> class run_writer {
     }
 
   private:
+    void grow_order() {
+        allot::buffer larger = in_.buffers.allocate(by_, std::max(2 * order_.size(), std::size_t{4096} * sizeof(place)));
+        if (n_ != 0) std::memcpy(larger.data(), order_.data(), n_ * sizeof(place));
+        order_ = std::move(larger);
+    }
     place* places() { return reinterpret_cast<place*>(order_.data()); }
 
     engine& in_;
     allot::account& by_;
-    std::size_t batch_bytes_, most_, n_ = 0, room_ = 0;
+    std::size_t batch_bytes_, n_ = 0, room_ = 0;
     allot::buffer order_;
     std::vector<allot::buffer> rows_;
     std::byte* at_ = nullptr;

@@ -35,20 +35,20 @@ nlohmann::json sorted_lines(query& q) {
     std::vector<run> runs;
     std::mutex lock;
     // A run takes a third of a thread's share, beside what it is written to.
-    const std::size_t threads = std::max(q.in.threads(), 1U), share = q.in.limit() / threads;
-    const std::size_t rows = std::clamp(share / 3 / (bytes_of_line + 16), std::size_t{4096}, std::size_t{1} << 20);
-    const std::size_t guess = lineitem.rows() / std::min(rows, std::size_t{lineitem.rows_of(0)}) + 1; // of the runs
+    const std::size_t threads = q.in.threads(), share = q.in.share();
+    const std::size_t rows = std::clamp(share / 3 / (bytes_of_line + 16), std::size_t{4096}, std::size_t{131'072});
+    const std::size_t guess = lineitem.rows() / rows + 1; // of the runs
     const std::size_t each = std::clamp(std::bit_floor(share / 2 / guess), std::size_t{16384}, std::size_t{65536});
     scan_rows(
-        q, sorts, lineitem, line_columns, std::min(rows, std::size_t{lineitem.rows_of(0)}) * (bytes_of_line + 16),
-        [&, most = std::min(rows, std::size_t{1} << 20)] {
-            return sort_lines{line_reader{codes}, {q.in, sorts, most, each}};
+        q, sorts, lineitem, line_columns, rows * (bytes_of_line + 16),
+        [&] {
+            return sort_lines{line_reader{codes}, {q.in, sorts, each}};
         },
         [&](run made) {
             const std::lock_guard hold(lock);
             runs.push_back(std::move(made));
         },
-        static_cast<std::uint32_t>(rows));
+        rows);
     q.tasks.wait();
 
     // So many are merged at once that a batch of each takes a quarter of a thread's share.
