@@ -1,14 +1,17 @@
 // tpch: queries of TPC-H in too little memory, several at a time below one limit. `tpch --help` lists the options.
 #include "engine/query.hpp"
 #include "options.hpp"
+#include "outcome.hpp"
 #include "queries/queries.hpp"
+#include "report.hpp"
 #include "resident.hpp"
-#include <allot/core/text.hpp>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <exception>
 #include <fmt/core.h>
 #include <fstream>
+#include <stdexcept>
 #include <sys/resource.h>
 #include <thread>
 
@@ -21,23 +24,19 @@ double seconds_since(clock::time_point from) { return std::chrono::duration<doub
 double processor_seconds() {
     rusage use{};
     ::getrusage(RUSAGE_SELF, &use);
-    const auto of = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
+    const auto of = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+    };
     return of(use.ru_utime) + of(use.ru_stime);
 }
+std::size_t peak_beyond(std::size_t start) {
+    const std::size_t peak = peak_resident_bytes();
+    return peak > start ? peak - start : 0;
+}
 
-struct outcome {
-    std::string name;
-    nlohmann::json answer;
-    std::string error, page; // why there is no answer; the report of an out_of_memory
-    double seconds = 0;
-    std::size_t peak = 0; // bytes charged to the query at most
-    std::uint64_t rollbacks = 0, splits = 0;
-    bool right = true, out_of_memory = false;
-};
-
-// The out_of_memory that is the cause of an error; its page.
-void explain(const std::exception& e, outcome& o) {
-    if (const auto* oom = dynamic_cast<const allot::out_of_memory*>(&e)) {
+// The texts of an error and its causes; the page of the out_of_memory among them.
+void explain(const std::exception& e, query_outcome& o) {
+    if (const auto* const oom = dynamic_cast<const allot::out_of_memory*>(&e)) {
         o.out_of_memory = true;
         if (o.page.empty()) o.page = oom->report();
     }
@@ -47,38 +46,45 @@ void explain(const std::exception& e, outcome& o) {
     } catch (const std::exception& cause) {
         explain(cause, o);
     } catch (...) {
+        o.error += ": an error of another kind";
     }
 }
 
-outcome run_one(engine& in, const database& from, const known_query& which, std::size_t place,
-                const nlohmann::json& expected) {
-    outcome o;
+query_outcome run_one(engine& in, const database& from, live_lines& lines, const known_query& which,
+                      std::size_t place, const nlohmann::json& expected) {
+    query_outcome o;
     o.name = which.name;
     const auto began = clock::now();
     try {
         query q{in, from, which.name, static_cast<std::int64_t>(place)};
-        o.answer = which.run(q);
-        o.peak = q.tasks.memory().peak();
-    } catch (const std::exception& e) {
+        lines.begin(q, which.name);
+        try {
+            o.answer = which.run(q);
+        } catch (const std::exception& e) {
+            explain(e, o);
+        }
+        lines.end(q);
+        o.peak = q.tasks.memory().peak(), o.task = q.tasks.task().stats();
+    } catch (const std::exception& e) { // there is no memory for the query itself
         explain(e, o);
     }
     o.seconds = seconds_since(began);
     if (o.error.empty() && expected.contains(o.name)) {
         nlohmann::json right = expected[o.name];
         right.erase("columns");
-        o.right = o.answer == right;
+        o.checked = true, o.right = o.answer == right;
     }
     return o;
 }
 
-// Reads a row group, so that what Arrow keeps is there before the run begins.
+// Reads some rows, so that what Arrow keeps is there before the run begins.
 void warm_up(engine& in, const database& from) {
     query q{in, from, "warm up"};
     const table& t = from["lineitem"];
-    const auto columns = t.columns();
     allot::account by{q.tasks.memory(), allot::name{"reader"}};
     q.tasks.add({.name = "reader"}, [&] {
         allot::oom::with_retry_no_split([&] {
+            const auto columns = t.columns();
             chunk c{in.buffers, by, t.types(columns)};
             query_memory memory{q.readers};
             const auto reads = t.read(0, 0, t.rows_of(0), columns, memory);
@@ -89,54 +95,63 @@ void warm_up(engine& in, const database& from) {
     q.tasks.wait();
 }
 
-int run(const options& asked) {
-    const database from{asked.data};
-    nlohmann::json expected = nlohmann::json::object();
-    if (!asked.expected.empty()) std::ifstream(asked.expected) >> expected;
+const known_query& query_named(const std::string& name) {
+    const auto all = all_queries();
+    return *std::find_if(all.begin(), all.end(), [&](const known_query& q) { return q.name == name; });
+}
 
-    engine in{{.memory = asked.memory,
+// All queries that are asked for, below this limit.
+outcome run_all(const options& asked, const database& from, std::size_t limit, unsigned at_once,
+                const nlohmann::json& expected) {
+    outcome out;
+    engine in{{.memory = limit,
                .threads = asked.threads,
                .spill = asked.spill == "none" ? "" : asked.spill,
                .begins_again = asked.oom == "state_machine"}};
     warm_up(in, from);
     in.pool.trim();
     restart_peak();
-    const std::size_t at_start = resident_bytes();
+    out.limit = limit, out.start = resident_bytes();
     const double processor = processor_seconds();
     const auto began = clock::now();
-
-    std::vector<outcome> all(asked.queries.size());
+    out.queries.resize(asked.queries.size());
     std::atomic<std::size_t> next{0};
     {
+        live_lines lines{in, !asked.quiet && !asked.json};
         std::vector<std::jthread> clients;
-        for (unsigned c = 0; c != asked.tasks; ++c)
+        for (unsigned c = 0; c != at_once; ++c)
             clients.emplace_back([&] {
-                for (std::size_t i; (i = next++) < all.size();)
-                    for (const known_query& q : all_queries())
-                        if (q.name == asked.queries[i]) all[i] = run_one(in, from, q, i, expected);
+                for (std::size_t i; (i = next++) < out.queries.size();)
+                    out.queries[i] = run_one(in, from, lines, query_named(asked.queries[i]), i, expected);
             });
     }
-    const double seconds = seconds_since(began), used = processor_seconds() - processor;
-    const std::size_t peak = peak_resident_bytes() - at_start;
-    const allot::store_stats stored = in.data.stats();
-    const auto tasks = in.tasks.stats();
-    bool right = true, out_of_memory = false, failed = false;
-    for (const outcome& o : all) {
-        right = right && o.right, out_of_memory = out_of_memory || o.out_of_memory;
-        failed = failed || !o.error.empty();
-        if (asked.json)
-            fmt::print("{}\n", nlohmann::json{{"query", o.name}, {"seconds", o.seconds}, {"peak", o.peak},
-                                              {"error", o.error}, {"right", o.right}}.dump());
-        else
-            fmt::print("{:6} {:8.3f} s  peak {:7.1f} MiB  {}\n", o.name, o.seconds, double(o.peak) / (1 << 20),
-                       !o.error.empty() ? o.error : o.right ? "right" : "WRONG " + o.answer.dump());
-        if (o.out_of_memory) fmt::print(stderr, "{}\n", o.page);
+    out.seconds = seconds_since(began), out.processor_seconds = processor_seconds() - processor;
+    out.resident = peak_beyond(out.start);
+    out.stored = in.data.stats(), out.tasks = in.tasks.stats(), out.ran_out = in.run.stats().ran_out;
+    return out;
+}
+
+int run(const options& asked) {
+    const database from{asked.data};
+    nlohmann::json expected = nlohmann::json::object();
+    if (!asked.expected.empty()) {
+        std::ifstream file(asked.expected);
+        if (!file) throw std::runtime_error("there is no file " + asked.expected);
+        file >> expected;
     }
-    const nlohmann::json whole{{"seconds", seconds}, {"processor_seconds", used}, {"limit", asked.memory},
-                               {"resident", peak}, {"start", at_start}, {"written", stored.bytes_written}, {"read", stored.bytes_read},
-                               {"left", stored.bytes_left}, {"rollbacks", tasks.rollbacks}, {"splits", tasks.splits},
-                               {"ran_out", in.run.stats().ran_out}, {"failures", stored.failures}};
-    fmt::print("{}\n", whole.dump());
+    std::vector<double> alone;
+    if (asked.compare) // one after the other, in memory for all
+        for (const query_outcome& q :
+             run_all(asked, from, std::max(asked.memory, std::size_t{4} << 30), 1, nlohmann::json::object()).queries)
+            alone.push_back(q.seconds);
+    outcome out = run_all(asked, from, asked.memory, asked.tasks, expected);
+    for (std::size_t i = 0; i != alone.size(); ++i) out.queries[i].alone = alone[i];
+    fmt::print("{}", asked.json ? json_of(out) : table_of(out));
+    bool failed = false, out_of_memory = false, right = true;
+    for (const query_outcome& q : out.queries) {
+        failed = failed || !q.error.empty(), out_of_memory = out_of_memory || q.out_of_memory, right = right && q.right;
+        if (!q.page.empty()) fmt::print(stderr, "\n{}: {}", q.name, q.page);
+    }
     if (!right) return exit_code::wrong_answer;
     if (out_of_memory) return exit_code::out_of_memory;
     return failed ? exit_code::failed : exit_code::done;
@@ -151,13 +166,13 @@ int main(int argc, char** argv) {
     try {
         return tpch::parse(argc, argv, asked, code) ? tpch::run(asked) : code;
     } catch (const allot::out_of_memory& e) {
-        fmt::print(stderr, "{}\n", e.report());
+        fmt::print(stderr, "tpch: {}\n{}\n", e.what(), e.report());
         return tpch::exit_code::out_of_memory;
     } catch (const allot::spill_error& e) {
         fmt::print(stderr, "tpch: --spill: {}\n", e.what());
         return tpch::exit_code::bad_input;
     } catch (const std::exception& e) {
         fmt::print(stderr, "tpch: {}\n", e.what());
-        return tpch::exit_code::failed;
+        return tpch::exit_code::bad_input;
     }
 }

@@ -21,6 +21,7 @@ bool parse(int argc, char** argv, options& out, int& code) {
     app.add_option("--oom", out.oom, "what happens without memory: tasks begin again, or the query ends")
         ->check(CLI::IsMember({"state_machine", "raise"}))
         ->capture_default_str();
+    app.add_flag("--compare", out.compare, "first run each query alone, in memory for all, and show both times");
     app.add_flag("--json", out.json, "one line of JSON for each query");
     app.add_flag("--quiet", out.quiet, "no lines while it runs");
     try {

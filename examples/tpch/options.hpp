@@ -25,6 +25,7 @@ struct options {
     std::size_t memory = std::size_t{32} << 20;
     unsigned tasks = 1; // queries at a time
     unsigned threads = 2;
+    bool compare = false; // also alone, in memory for all
     bool json = false;
     bool quiet = false; // no line while it runs
 };

@@ -12,6 +12,8 @@
 
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/retry_error.hpp>
 #include <allot/ledger/pool.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/oom/arbiter.hpp>
@@ -45,6 +47,15 @@ class engine {
     /// Throws: std::invalid_argument, out_of_memory for less than 1 MiB; std::runtime_error for a directory without use.
     explicit engine(const engine_options& o);
 
+    /// Calls body(): an attempt of a task. Throws: out_of_memory with a page of all accounts, where tasks do not begin again.
+    template <class Body> auto attempt(Body&& body) {
+        try {
+            return body();
+        } catch (const allot::verdict_error& e) {
+            if (!begins_again_) throw out_of_memory_now(e.why());
+            throw;
+        }
+    }
     std::size_t limit() const noexcept { return memory.limit(); }
     /// Bytes for each thread.
     std::size_t share() const noexcept { return limit() / threads_; }
@@ -62,8 +73,10 @@ class engine {
 
   private:
     std::shared_ptr<allot::home> home_in(const std::string& folder);
+    allot::out_of_memory out_of_memory_now(const allot::charge_status& why) const;
 
     unsigned threads_;
+    bool begins_again_;
 };
 
 } // namespace tpch

@@ -87,9 +87,9 @@ void scan_rows(query& q, allot::account& by, const table& t, std::vector<const c
     const auto add = [&](std::uint64_t rows) {
         q.tasks.add(
             {.name = by.name(), .output = output, .overhead = reader},
-            [body, r = row_range{first, rows}] {
+            [&q, body, r = row_range{first, rows}] {
                 std::vector<row_range> all{r};
-                return allot::oom::with_retry(all, halves, body);
+                return q.in.attempt([&] { return allot::oom::with_retry(all, halves, body); });
             },
             [put](auto made) mutable {
                 for (auto& m : made) put(std::move(m));
@@ -129,9 +129,11 @@ void work_on_partitions(query& q, allot::account& by, unsigned bits, Rows rows, 
         if (rows(i) == 0) continue;
         q.tasks.add(
             {.name = by.name(), .output = bytes(i)},
-            [body, i, r = hash_range{bits, 0, 0, rows(i)}] {
+            [&q, body, i, r = hash_range{bits, 0, 0, rows(i)}] {
                 std::vector<hash_range> all{r};
-                return allot::oom::with_retry(all, finer, [&](const hash_range& one) { return body(i, one); });
+                return q.in.attempt([&] {
+                    return allot::oom::with_retry(all, finer, [&](const hash_range& one) { return body(i, one); });
+                });
             },
             [put](auto made) mutable {
                 for (auto& m : made) put(std::move(m));

@@ -17,7 +17,7 @@
 
 namespace tpch {
 
-struct run {
+struct sorted_run {
     std::vector<batch> batches;
     std::vector<std::uint64_t> first; // keys: that of the first row of each batch
 };
@@ -45,9 +45,9 @@ template <class Row> class run_writer {
         places()[n_++] = {r.key(), reinterpret_cast<const Row*>(at_)};
         at_ += n, room_ -= n;
     }
-    run take() {
+    sorted_run take() {
         std::sort(places(), places() + n_, [](const place& a, const place& b) { return a.key < b.key; });
-        run made;
+        sorted_run made;
         batch_writer<Row> out{in_, by_, batch_bytes_};
         for (std::size_t i = 0; i != n_; ++i) out.add(*places()[i].row, tail_of(*places()[i].row));
         made.batches = out.take();
@@ -78,9 +78,9 @@ struct key_range {
 };
 
 /// Calls f(row) for the rows of these runs in order. Holds one batch of each run in memory. Throws: what pin() throws.
-template <class Row, class F> void merge(std::vector<const run*> runs, const key_range& range, F&& f) {
+template <class Row, class F> void merge(std::vector<const sorted_run*> runs, const key_range& range, F&& f) {
     struct cursor {
-        const run* of;
+        const sorted_run* of;
         std::size_t at; // the batch
         std::optional<decltype(std::declval<const batch&>().data.pin())> pin;
         const std::byte *p = nullptr, *end = nullptr;
@@ -108,7 +108,7 @@ template <class Row, class F> void merge(std::vector<const run*> runs, const key
     std::vector<head> heads; // a heap, the least key first
     cursors.reserve(runs.size());
     const auto later = [](const head& a, const head& b) { return a.key > b.key; };
-    for (const run* const r : runs) {
+    for (const sorted_run* const r : runs) {
         const auto after = std::upper_bound(r->first.begin(), r->first.end(), range.from);
         cursor c{r, static_cast<std::size_t>(after - r->first.begin()) - (after != r->first.begin())};
         bool has = c.load();

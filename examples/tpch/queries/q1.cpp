@@ -3,8 +3,7 @@
 #include <chrono>
 #include <string>
 
-namespace tpch {
-namespace {
+namespace tpch::q1 {
 
 constexpr std::int32_t last_day = (std::chrono::sys_days{std::chrono::December / 1 / 1998} - std::chrono::days{90}).time_since_epoch().count();
 
@@ -32,9 +31,7 @@ struct sum_up {
     std::unique_ptr<groups> take() { return std::move(all); }
 };
 
-} // namespace
-
-nlohmann::json pricing_summary(query& q) {
+nlohmann::json run(query& q) {
     allot::account scans{q.tasks.memory(), allot::name{"scan of lineitem"}};
     groups all{};
     std::mutex lock;
@@ -62,4 +59,4 @@ nlohmann::json pricing_summary(query& q) {
     return {{"rows", rows}};
 }
 
-} // namespace tpch
+} // namespace tpch::q1

@@ -7,8 +7,7 @@
 #include <map>
 #include <string>
 
-namespace tpch {
-namespace {
+namespace tpch::q18 {
 
 constexpr std::int64_t many_pieces = 30'000; // hundredths
 constexpr std::size_t most_rows = 100;
@@ -64,9 +63,7 @@ struct customer_filter {
     auto take() { return std::move(found); }
 };
 
-} // namespace
-
-nlohmann::json large_orders(query& q) {
+nlohmann::json run(query& q) {
     const table &customer = q.from["customer"], &orders = q.from["orders"], &lineitem = q.from["lineitem"];
     allot::account groups{q.tasks.memory(), allot::name{"pieces by order"}};
     allot::account filters{q.tasks.memory(), allot::name{"orders and customers"}};
@@ -136,4 +133,4 @@ nlohmann::json large_orders(query& q) {
     return {{"rows", rows}};
 }
 
-} // namespace tpch
+} // namespace tpch::q18

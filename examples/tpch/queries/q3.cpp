@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace tpch {
-namespace {
+namespace tpch::q3 {
 
 constexpr std::int32_t today = std::chrono::sys_days{std::chrono::March / 15 / 1995}.time_since_epoch().count();
 constexpr std::size_t most_rows = 10;
@@ -74,9 +73,7 @@ struct customer_filter {
     int take() { return 0; }
 };
 
-} // namespace
-
-nlohmann::json unshipped_orders(query& q) {
+nlohmann::json run(query& q) {
     const table &customer = q.from["customer"], &orders = q.from["orders"], &lineitem = q.from["lineitem"];
     allot::account filters{q.tasks.memory(), allot::name{"customers and orders"}};
     allot::account joins{q.tasks.memory(), allot::name{"join of orders and lineitem"}};
@@ -131,4 +128,4 @@ nlohmann::json unshipped_orders(query& q) {
     return {{"rows", rows}};
 }
 
-} // namespace tpch
+} // namespace tpch::q3

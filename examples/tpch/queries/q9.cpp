@@ -7,8 +7,7 @@
 #include <chrono>
 #include <string>
 
-namespace tpch {
-namespace {
+namespace tpch::q9 {
 
 constexpr int first_year = 1992, years = 7; // of all orders
 constexpr std::size_t nations = 25;
@@ -99,9 +98,7 @@ template <class Value, class Take> std::vector<Value> by_key(query& q, allot::ac
     return all;
 }
 
-} // namespace
-
-nlohmann::json profit_by_nation(query& q) {
+nlohmann::json run(query& q) {
     const table &part = q.from["part"], &partsupp = q.from["partsupp"], &orders = q.from["orders"],
                 &lineitem = q.from["lineitem"];
     allot::account filters{q.tasks.memory(), allot::name{"parts"}};
@@ -201,4 +198,4 @@ nlohmann::json profit_by_nation(query& q) {
     return {{"rows", rows}};
 }
 
-} // namespace tpch
+} // namespace tpch::q9

@@ -16,11 +16,23 @@ struct known_query {
 };
 std::span<const known_query> all_queries();
 
-nlohmann::json pricing_summary(query& q);       // q1: 4 groups of 98 % of all lines
-nlohmann::json unshipped_orders(query& q);      // q3: the 10 with the most revenue
-nlohmann::json profit_by_nation(query& q);      // q9: of green parts, by nation and year
-nlohmann::json large_orders(query& q);          // q18: of more than 300 pieces
-nlohmann::json sorted_lines(query& q);          // sort
-nlohmann::json lines_with_orders(query& q);     // join
+namespace q1 { // 4 groups of nearly all lines
+nlohmann::json run(query& q);
+}
+namespace q3 { // the 10 orders with the most revenue that are not shipped
+nlohmann::json run(query& q);
+}
+namespace q9 { // the profit of green parts, by nation and year
+nlohmann::json run(query& q);
+}
+namespace q18 { // orders of more than 300 pieces
+nlohmann::json run(query& q);
+}
+namespace sort {
+nlohmann::json run(query& q);
+}
+namespace join {
+nlohmann::json run(query& q);
+}
 
 } // namespace tpch

@@ -5,8 +5,7 @@
 #include <bit>
 #include <cstdio>
 
-namespace tpch {
-namespace {
+namespace tpch::sort {
 
 struct dated_line : line {
     std::uint64_t key() const {
@@ -21,18 +20,16 @@ struct sort_lines {
     void add(const chunk& c) {
         reads(c, [&](const line& l, const char* comment) { out.add(dated_line{l}, comment); });
     }
-    run take() { return out.take(); }
+    sorted_run take() { return out.take(); }
 };
 
 constexpr std::size_t bytes_of_line = 64; // about
 
-} // namespace
-
-nlohmann::json sorted_lines(query& q) {
+nlohmann::json run(query& q) {
     const table& lineitem = q.from["lineitem"];
     allot::account sorts{q.tasks.memory(), allot::name{"sort"}}, merges{q.tasks.memory(), allot::name{"merge"}};
     row_codes codes;
-    std::vector<run> runs;
+    std::vector<sorted_run> runs;
     std::mutex lock;
     // A run takes a third of a thread's share, beside what it is written to.
     const std::size_t threads = q.in.threads(), share = q.in.share();
@@ -44,7 +41,7 @@ nlohmann::json sorted_lines(query& q) {
         [&] {
             return sort_lines{line_reader{codes}, {q.in, sorts, each}};
         },
-        [&](run made) {
+        [&](sorted_run made) {
             const std::lock_guard hold(lock);
             runs.push_back(std::move(made));
         },
@@ -54,26 +51,25 @@ nlohmann::json sorted_lines(query& q) {
     // So many are merged at once that a batch of each takes a quarter of a thread's share.
     const std::size_t most = std::max(share / 2 / each, std::size_t{2});
     while (runs.size() > most) {
-        std::vector<run> merged;
+        std::vector<sorted_run> merged;
         for (std::size_t from = 0; from < runs.size(); from += most) {
-            std::vector<const run*> some;
+            std::vector<const sorted_run*> some;
             for (std::size_t i = from; i != std::min(from + most, runs.size()); ++i) some.push_back(&runs[i]);
             q.tasks.add(
                 {.name = "merge", .output = (some.size() + 2) * each},
                 [&, some] {
                     return allot::oom::with_retry_no_split([&] {
-                        run made;
+                        sorted_run made;
                         batch_writer<dated_line> out{q.in, merges, each};
-                        std::size_t n = 0;
                         merge<dated_line>(some, {}, [&](const dated_line& l) {
                             if (out.begins_batch(l)) made.first.push_back(l.key());
-                            out.add(l, tail_of(l)), ++n;
+                            out.add(l, tail_of(l));
                         });
                         made.batches = out.take();
                         return made;
                     });
                 },
-                [&](run made) {
+                [&](sorted_run made) {
                     const std::lock_guard hold(lock);
                     merged.push_back(std::move(made));
                 });
@@ -84,12 +80,12 @@ nlohmann::json sorted_lines(query& q) {
 
     // The last merge: by ranges of keys, one after the other or side by side.
     std::vector<std::uint64_t> keys;
-    for (const run& r : runs) keys.insert(keys.end(), r.first.begin(), r.first.end());
+    for (const sorted_run& r : runs) keys.insert(keys.end(), r.first.begin(), r.first.end());
     std::sort(keys.begin(), keys.end());
     const std::size_t ranges = std::min(keys.size(), 4 * threads);
     std::vector<ordered_sum> sums(ranges);
-    std::vector<const run*> all;
-    for (const run& r : runs) all.push_back(&r);
+    std::vector<const sorted_run*> all;
+    for (const sorted_run& r : runs) all.push_back(&r);
     for (std::size_t i = 0; i != ranges; ++i) {
         const key_range range{i == 0 ? 0 : keys[i * keys.size() / ranges],
                               i + 1 == ranges ? 0 : keys[(i + 1) * keys.size() / ranges]};
@@ -112,4 +108,4 @@ nlohmann::json sorted_lines(query& q) {
     return {{"rows", sum.rows()}, {"checksum", text}};
 }
 
-} // namespace tpch
+} // namespace tpch::sort
