@@ -2,7 +2,7 @@
 //
 // It is made on the stack where a request leaves the warm path, and is passed by reference. What refuses an attempt
 // writes the reason here; the product that was asked reports it.
-// Invariant: `why` is that of the last attempt that was refused. Cost: 88 bytes of stack, nothing on a warm path.
+// Invariant: `why` is that of the last attempt that was refused. Cost: 96 bytes of stack, nothing on a warm path.
 // Threads: its own.
 #pragma once
 
