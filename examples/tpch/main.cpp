@@ -50,8 +50,8 @@ void explain(const std::exception& e, query_outcome& o) {
     }
 }
 
-query_outcome run_one(engine& in, const database& from, live_lines& lines, const known_query& which,
-                      std::size_t place, const nlohmann::json& expected) {
+query_outcome run_one(engine& in, const database& from, live_lines& lines, const known_query& which, std::size_t place,
+                      const nlohmann::json& expected) {
     query_outcome o;
     o.name = which.name;
     const auto began = clock::now();
@@ -172,7 +172,9 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "tpch: --spill: {}\n", e.what());
         return tpch::exit_code::bad_input;
     } catch (const std::exception& e) {
-        fmt::print(stderr, "tpch: {}\n", e.what());
-        return tpch::exit_code::bad_input;
+        tpch::query_outcome o;
+        tpch::explain(e, o);
+        fmt::print(stderr, "tpch: {}\n{}", o.error, o.page);
+        return o.out_of_memory ? tpch::exit_code::out_of_memory : tpch::exit_code::bad_input;
     }
 }

@@ -14,7 +14,8 @@ bool parse(int argc, char** argv, options& out, int& code) {
         ->delimiter(',')
         ->check(CLI::IsMember(names))
         ->default_val(names);
-    app.add_option("--memory", out.memory, "bytes of all queries together, as 32MiB")->transform(CLI::AsSizeValue(true));
+    app.add_option("--memory", out.memory, "bytes of all queries together, as 32MiB")
+        ->transform(CLI::AsSizeValue(true));
     app.add_option("--tasks", out.tasks, "queries at a time")->check(CLI::Range(1, 64));
     app.add_option("--threads", out.threads, "threads that work for all queries")->check(CLI::Range(1, 64));
     app.add_option("--spill", out.spill, "folder for what leaves memory; none: nothing leaves")->capture_default_str();

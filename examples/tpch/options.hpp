@@ -9,10 +9,10 @@ namespace tpch {
 /// The exit codes of the program.
 namespace exit_code {
 inline constexpr int done = 0;
-inline constexpr int failed = 1;       // an unexpected error
-inline constexpr int usage = 2;        // the command line is wrong
-inline constexpr int bad_input = 3;    // a table cannot be read; --spill cannot be used
-inline constexpr int wrong_answer = 4; // an answer is not the expected one
+inline constexpr int failed = 1;         // an unexpected error
+inline constexpr int usage = 2;          // the command line is wrong
+inline constexpr int bad_input = 3;      // a table cannot be read; --spill cannot be used
+inline constexpr int wrong_answer = 4;   // an answer is not the expected one
 inline constexpr int out_of_memory = 12; // the limit is too small: the report on stderr shows the holders of memory
 } // namespace exit_code
 

@@ -19,11 +19,15 @@ std::string table_of(const outcome& o) {
                            compared ? fmt::format("{:.3f}", q.alone) : "-",
                            compared ? fmt::format("{:.1f}", q.seconds / q.alone) : "-", mib(q.peak), q.task.waits,
                            static_cast<double>(q.task.blocked_ns) / 1e9, q.task.rollbacks, q.task.splits,
-                           !q.error.empty() ? q.error : !q.checked ? "not checked" : q.right ? "right" : "WRONG");
+                           !q.error.empty() ? q.error
+                           : !q.checked     ? "not checked"
+                           : q.right        ? "right"
+                                            : "WRONG");
     }
     out += fmt::format("\n{} queries in {:.2f} s, {:.2f} s of the processor, below {:.1f} MiB\n", o.queries.size(),
                        o.seconds, o.processor_seconds, mib(o.limit));
-    out += fmt::format("resident at most {:.1f} MiB, beyond the {:.1f} MiB of the start\n", mib(o.resident), mib(o.start));
+    out +=
+        fmt::format("resident at most {:.1f} MiB, beyond the {:.1f} MiB of the start\n", mib(o.resident), mib(o.start));
     out += fmt::format("{:.1f} MiB left memory: {:.1f} MiB written, {:.1f} MiB read; {} tasks began again\n",
                        mib(o.stored.bytes_left), mib(o.stored.bytes_written), mib(o.stored.bytes_read), o.ran_out);
     return out;
@@ -32,9 +36,15 @@ std::string table_of(const outcome& o) {
 std::string json_of(const outcome& o) {
     std::string out;
     for (const query_outcome& q : o.queries)
-        out += nlohmann::json{{"query", q.name},         {"seconds", q.seconds},        {"alone", q.alone},
-                              {"peak", q.peak},          {"rollbacks", q.task.rollbacks}, {"splits", q.task.splits},
-                              {"waits", q.task.waits},   {"error", q.error},            {"checked", q.checked},
+        out += nlohmann::json{{"query", q.name},
+                              {"seconds", q.seconds},
+                              {"alone", q.alone},
+                              {"peak", q.peak},
+                              {"rollbacks", q.task.rollbacks},
+                              {"splits", q.task.splits},
+                              {"waits", q.task.waits},
+                              {"error", q.error},
+                              {"checked", q.checked},
                               {"right", q.right}}
                    .dump() +
                "\n";

@@ -15,7 +15,8 @@ namespace tpch {
 std::string table_of(const outcome& o);
 std::string json_of(const outcome& o);
 
-/// Shows a line for each query that runs: its tasks, and its memory; and one for all. On a terminal, ten times a second.
+/// Shows a line for each query that runs: its tasks, and its memory; and one for all. On a terminal, ten times a
+/// second.
 class live_lines {
   public:
     explicit live_lines(engine& of, bool shown);

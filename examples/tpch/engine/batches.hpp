@@ -5,8 +5,8 @@
 //     out.add(l, comment);                                    // the row, then its texts
 //     for (const batch& b : out.take()) for_each_row<line>(b, [&](const line& l) { ... tail_of(l) ... });
 //
-// A row is a plain struct; tail() says how many bytes of text follow it. A batch begins with 4 KiB and grows to what the
-// limit allows, so that many partitions which have few rows take little.
+// A row is a plain struct; tail() says how many bytes of text follow it. A batch begins with 4 KiB and grows to what
+// the limit allows, so that many partitions which have few rows take little.
 #pragma once
 
 #include "engine.hpp"
@@ -27,8 +27,7 @@ struct batch {
     std::uint32_t rows = 0, bytes = 0;
 };
 
-template <class Row>
-concept has_tail = requires(const Row& r) { r.tail(); };
+template <class Row> concept has_tail = requires(const Row& r) { r.tail(); };
 
 /// Bytes of a row in a batch.
 template <class Row> std::size_t bytes_of(const Row& r) {
@@ -57,9 +56,7 @@ template <class Row> class batch_writer {
         at_ += n, room_ -= n, ++rows_;
     }
     /// Whether this row will be the first of a batch.
-    bool begins_batch(const Row& r) const {
-        return buffer_.empty() || buffer_.size() - room_ + bytes_of(r) > most_;
-    }
+    bool begins_batch(const Row& r) const { return buffer_.empty() || buffer_.size() - room_ + bytes_of(r) > most_; }
     std::vector<batch> take() {
         flush();
         return std::move(done_);
@@ -74,7 +71,7 @@ template <class Row> class batch_writer {
         const std::size_t kept = buffer_.size() - room_;
         std::size_t wanted = std::max(done_.empty() ? first : most_ / 2, 2 * buffer_.size());
         while (wanted < kept + n) wanted *= 2;
-        allot::buffer larger = in_.buffers.allocate(by_, wanted);
+        allot::buffer larger = in_.allocate(by_, wanted);
         if (kept != 0) std::memcpy(larger.data(), buffer_.data(), kept);
         buffer_ = std::move(larger);
         at_ = buffer_.data() + kept, room_ = buffer_.size() - kept;

@@ -7,7 +7,8 @@
 //                  `- q18 ...
 //   disk              what has left memory
 //
-// A buffer is charged to the operator that has it. Batches between tasks are in `data`, and leave while memory is short.
+// A buffer is charged to the operator that has it. Batches between tasks are in `data`, and leave while memory is
+// short.
 #pragma once
 
 #include <allot/buffers.hpp>
@@ -47,7 +48,8 @@ class engine {
     /// Throws: std::invalid_argument, out_of_memory for less than 1 MiB; std::runtime_error for a directory without use.
     explicit engine(const engine_options& o);
 
-    /// Calls body(): an attempt of a task. Throws: out_of_memory with a page of all accounts, where tasks do not begin again.
+    /// Calls body(): an attempt of a task. Throws: out_of_memory with a page of all accounts, where tasks do not begin
+    /// again.
     template <class Body> auto attempt(Body&& body) {
         try {
             return body();
@@ -55,6 +57,10 @@ class engine {
             if (!begins_again_) throw out_of_memory_now(e.why());
             throw;
         }
+    }
+    /// Throws: what buffer_memory::allocate throws, and as attempt().
+    allot::buffer allocate(allot::account& by, std::size_t bytes) {
+        return attempt([&] { return buffers.allocate(by, bytes); });
     }
     std::size_t limit() const noexcept { return memory.limit(); }
     /// Bytes for each thread.

@@ -3,9 +3,9 @@
 
 #include "../data/table.hpp"
 #include "batches.hpp"
+#include <algorithm>
 #include <allot/oom/retry.hpp>
 #include <allot/task/task_group.hpp>
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -60,12 +60,12 @@ inline std::vector<row_range> halves(const row_range& r) {
 }
 
 /// Scans a table: tasks for `rows_together` rows, each of which begins again with half of its rows where
-/// there is no memory for all. make() gives what rows go into: out.add(const chunk&) takes some, out.take() ends it. One
-/// after the other is given to put(), on any thread. `output`: bytes that stay in use while a task runs.
-/// The tasks are added; q.tasks.wait() ends with the last.
+/// there is no memory for all. make() gives what rows go into: out.add(const chunk&) takes some, out.take() ends it.
+/// One after the other is given to put(), on any thread. `output`: bytes that stay in use while a task runs. The tasks
+/// are added; q.tasks.wait() ends with the last.
 template <class Make, class Put>
-void scan_rows(query& q, allot::account& by, const table& t, std::vector<const char*> columns, std::size_t output, Make make,
-          Put put, std::uint64_t rows_together = 131'072) {
+void scan_rows(query& q, allot::account& by, const table& t, std::vector<const char*> columns, std::size_t output,
+               Make make, Put put, std::uint64_t rows_together = 131'072) {
     const auto types = t.types(columns);
     const auto body = [&q, &by, &t, columns, types, make](const row_range& r) {
         auto out = make();
@@ -73,7 +73,8 @@ void scan_rows(query& q, allot::account& by, const table& t, std::vector<const c
         query_memory memory{q.readers};
         std::uint64_t begin = 0;
         for (std::size_t part = 0; part != t.parts() && begin < r.first + r.rows; begin += t.rows_of(part++)) {
-            const std::uint64_t from = std::max(begin, r.first), to = std::min(begin + t.rows_of(part), r.first + r.rows);
+            const std::uint64_t from = std::max(begin, r.first),
+                                to = std::min(begin + t.rows_of(part), r.first + r.rows);
             if (from >= to) continue;
             const auto reads = t.read(part, static_cast<std::uint32_t>(from - begin),
                                       static_cast<std::uint32_t>(to - from), columns, memory);

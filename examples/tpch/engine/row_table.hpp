@@ -1,4 +1,5 @@
-// A hash table that has its rows: packed into buffers of an operator, each with the number of the next one of its chain.
+// A hash table that has its rows: packed into buffers of an operator, each with the number of the next one of its
+// chain.
 //
 //     row_table<order> orders{run, memory_of_join, expected};
 //     orders.add(hash, o, texts);
@@ -52,8 +53,8 @@ template <class Row> class row_table {
     /// The first of these rows for which f(row) is true; null: none.
     template <class F> Row* find(std::uint64_t hash, F&& f) {
         for (std::uint32_t at = heads_[hash & mask_]; at != 0;) {
-            slot& s = *reinterpret_cast<slot*>(bases_[(at - 1) >> unit_bits] +
-                                               ((at - 1) & ((1U << unit_bits) - 1)) * unit);
+            slot& s =
+                *reinterpret_cast<slot*>(bases_[(at - 1) >> unit_bits] + ((at - 1) & ((1U << unit_bits) - 1)) * unit);
             if (f(s.row)) return &s.row;
             at = s.next;
         }
@@ -73,13 +74,13 @@ template <class Row> class row_table {
 
   private:
     void make_heads(std::size_t n) {
-        heads_of_ = in_.buffers.allocate(by_, n * sizeof(std::uint32_t));
+        heads_of_ = in_.allocate(by_, n * sizeof(std::uint32_t));
         heads_ = reinterpret_cast<std::uint32_t*>(heads_of_.data());
         std::memset(heads_, 0, n * sizeof(std::uint32_t));
         mask_ = n - 1;
     }
     void add_chunk() {
-        allot::buffer b = in_.buffers.allocate(by_, chunk_bytes);
+        allot::buffer b = in_.allocate(by_, chunk_bytes);
         if (!chunks_.empty()) ends_.push_back(at_);
         at_ = b.data(), room_ = chunk_bytes;
         bases_.push_back(at_);

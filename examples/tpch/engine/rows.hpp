@@ -16,7 +16,8 @@ namespace tpch {
 
 /// Throws: std::runtime_error where the number does not fit.
 template <class To> To narrow(std::int64_t n) {
-    if (n != static_cast<To>(n)) throw std::runtime_error("tpch: a number is too large for a row: " + std::to_string(n));
+    if (n != static_cast<To>(n))
+        throw std::runtime_error("tpch: a number is too large for a row: " + std::to_string(n));
     return static_cast<To>(n);
 }
 
@@ -37,12 +38,12 @@ struct order {
 };
 static_assert(sizeof(order) == 20);
 
-inline const std::vector<const char*> line_columns{
-    "l_orderkey",      "l_partkey",     "l_suppkey",    "l_linenumber", "l_quantity",   "l_extendedprice",
-    "l_discount",      "l_tax",         "l_returnflag", "l_linestatus", "l_shipdate",   "l_commitdate",
-    "l_receiptdate",   "l_shipinstruct", "l_shipmode",   "l_comment"};
-inline const std::vector<const char*> order_columns{"o_orderkey",  "o_custkey",       "o_orderstatus",
-                                                    "o_totalprice", "o_orderdate",     "o_orderpriority",
+inline const std::vector<const char*> line_columns{"l_orderkey",    "l_partkey",       "l_suppkey",  "l_linenumber",
+                                                   "l_quantity",    "l_extendedprice", "l_discount", "l_tax",
+                                                   "l_returnflag",  "l_linestatus",    "l_shipdate", "l_commitdate",
+                                                   "l_receiptdate", "l_shipinstruct",  "l_shipmode", "l_comment"};
+inline const std::vector<const char*> order_columns{"o_orderkey",   "o_custkey",      "o_orderstatus",
+                                                    "o_totalprice", "o_orderdate",    "o_orderpriority",
                                                     "o_clerk",      "o_shippriority", "o_comment"};
 
 /// The codes of all columns of few texts, of one run.
@@ -62,11 +63,11 @@ class line_reader {
         for (std::size_t i = 0; i != from.rows(); ++i) {
             const std::string_view comment = from.text(15, i);
             f(line{narrow<std::int32_t>(orders[i]), narrow<std::int32_t>(parts[i]), narrow<std::int32_t>(suppliers[i]),
-                   narrow<std::int32_t>(prices[i]), narrow<std::int16_t>(quantities[i]),
-                   narrow<std::int16_t>(ships[i]), narrow<std::int16_t>(commits[i]), narrow<std::int16_t>(receipts[i]),
-                   narrow<std::int8_t>(numbers[i]), narrow<std::int8_t>(discounts[i]), narrow<std::int8_t>(taxes[i]),
-                   flag_(from.text(8, i)), status_(from.text(9, i)), instruct_(from.text(13, i)),
-                   mode_(from.text(14, i)), narrow<std::uint8_t>(static_cast<std::int64_t>(comment.size()))},
+                   narrow<std::int32_t>(prices[i]), narrow<std::int16_t>(quantities[i]), narrow<std::int16_t>(ships[i]),
+                   narrow<std::int16_t>(commits[i]), narrow<std::int16_t>(receipts[i]), narrow<std::int8_t>(numbers[i]),
+                   narrow<std::int8_t>(discounts[i]), narrow<std::int8_t>(taxes[i]), flag_(from.text(8, i)),
+                   status_(from.text(9, i)), instruct_(from.text(13, i)), mode_(from.text(14, i)),
+                   narrow<std::uint8_t>(static_cast<std::int64_t>(comment.size()))},
               comment.data());
         }
     }
@@ -84,9 +85,13 @@ class order_reader {
         const auto dates = from.ints(4), ship_priorities = from.ints(7);
         for (std::size_t i = 0; i != from.rows(); ++i) {
             const std::string_view clerk = from.text(6, i), comment = from.text(8, i);
-            const order o{narrow<std::int32_t>(keys[i]), narrow<std::int32_t>(customers[i]),
-                          narrow<std::int32_t>(totals[i]), narrow<std::int16_t>(dates[i]),
-                          narrow<std::int16_t>(ship_priorities[i]), status_(from.text(2, i)), priority_(from.text(5, i)),
+            const order o{narrow<std::int32_t>(keys[i]),
+                          narrow<std::int32_t>(customers[i]),
+                          narrow<std::int32_t>(totals[i]),
+                          narrow<std::int16_t>(dates[i]),
+                          narrow<std::int16_t>(ship_priorities[i]),
+                          status_(from.text(2, i)),
+                          priority_(from.text(5, i)),
                           narrow<std::uint8_t>(static_cast<std::int64_t>(clerk.size())),
                           narrow<std::uint8_t>(static_cast<std::int64_t>(comment.size()))};
             std::array<char, 512> texts;
@@ -104,20 +109,19 @@ class order_reader {
 inline std::uint64_t hash_of(const line& l, const char* comment, const row_codes& codes) {
     row_hash h;
     for (const std::int64_t n : {l.order, l.part, l.supplier}) h.add(n);
-    for (const std::int64_t n : {std::int64_t{l.number}, std::int64_t{l.quantity}, std::int64_t{l.price},
-                                 std::int64_t{l.discount}, std::int64_t{l.tax}, codes.return_flag.hash(l.return_flag),
-                                 codes.line_status.hash(l.status), std::int64_t{l.ship_date},
-                                 std::int64_t{l.commit_date}, std::int64_t{l.receipt_date},
-                                 codes.instruct.hash(l.instruct), codes.mode.hash(l.mode)})
+    for (const std::int64_t n :
+         {std::int64_t{l.number}, std::int64_t{l.quantity}, std::int64_t{l.price}, std::int64_t{l.discount},
+          std::int64_t{l.tax}, codes.return_flag.hash(l.return_flag), codes.line_status.hash(l.status),
+          std::int64_t{l.ship_date}, std::int64_t{l.commit_date}, std::int64_t{l.receipt_date},
+          codes.instruct.hash(l.instruct), codes.mode.hash(l.mode)})
         h.add(n);
     h.add(std::string_view(comment, l.comment));
     return h.value();
 }
 inline std::uint64_t hash_of(const order& o, const char* texts, const row_codes& codes) {
     row_hash h;
-    for (const std::int64_t n :
-         {std::int64_t{o.key}, std::int64_t{o.customer}, codes.order_status.hash(o.status), std::int64_t{o.total_price},
-          std::int64_t{o.date}, codes.priority.hash(o.priority)})
+    for (const std::int64_t n : {std::int64_t{o.key}, std::int64_t{o.customer}, codes.order_status.hash(o.status),
+                                 std::int64_t{o.total_price}, std::int64_t{o.date}, codes.priority.hash(o.priority)})
         h.add(n);
     h.add(std::string_view(texts, o.clerk));
     h.add(std::int64_t{o.ship_priority});

@@ -36,7 +36,7 @@ template <class Row> class run_writer {
     void add(const Row& r, const char* tail) {
         const std::size_t n = bytes_of(r);
         if (n > room_) {
-            rows_.push_back(in_.buffers.allocate(by_, block));
+            rows_.push_back(in_.allocate(by_, block));
             at_ = rows_.back().data(), room_ = block;
         }
         std::memcpy(at_, &r, sizeof(Row));
@@ -58,7 +58,7 @@ template <class Row> class run_writer {
 
   private:
     void grow_order() {
-        allot::buffer larger = in_.buffers.allocate(by_, std::max(2 * order_.size(), std::size_t{4096} * sizeof(place)));
+        allot::buffer larger = in_.allocate(by_, std::max(2 * order_.size(), std::size_t{4096} * sizeof(place)));
         if (n_ != 0) std::memcpy(larger.data(), order_.data(), n_ * sizeof(place));
         order_ = std::move(larger);
     }

@@ -32,7 +32,8 @@ class text_codes {
         const unsigned n = known_.load(std::memory_order_relaxed);
         for (unsigned i = 0; i != n; ++i)
             if (texts_[i] == text) return static_cast<std::uint8_t>(i);
-        if (n == texts_.size()) throw std::runtime_error("tpch: a column of few texts has more than 255: " + std::string(text));
+        if (n == texts_.size())
+            throw std::runtime_error("tpch: a column of few texts has more than 255: " + std::string(text));
         texts_[n] = text;
         hashes_[n] = static_cast<std::int64_t>(hash_of(text));
         known_.store(n + 1, std::memory_order_release);
@@ -51,7 +52,10 @@ class code_reader {
     explicit code_reader(text_codes& of) : of_(of) {}
     std::uint8_t operator()(std::string_view text) {
         const std::size_t n = text.size();
-        one& last = last_[n == 0 ? 0 : (n * 7 + static_cast<unsigned char>(text[0]) + 3 * static_cast<unsigned char>(text[n - 1])) % last_.size()];
+        one& last =
+            last_[n == 0 ? 0
+                         : (n * 7 + static_cast<unsigned char>(text[0]) + 3 * static_cast<unsigned char>(text[n - 1])) %
+                               last_.size()];
         if (last.text != text) last = {of_.text(of_.code_of(text)), of_.code_of(text)};
         return last.code;
     }

@@ -38,8 +38,7 @@ nlohmann::json run(query& q) {
     const std::size_t output = batch_bytes(q.in, std::size_t{1} << bits) << bits;
     partitions of_orders{bits}, of_lines{bits};
     scan_rows(
-        q, right, orders, order_columns, output,
-        [&] { return part_orders{order_reader{codes}, {q.in, right, bits}}; },
+        q, right, orders, order_columns, output, [&] { return part_orders{order_reader{codes}, {q.in, right, bits}}; },
         [&](auto made) { of_orders.add(std::move(made)); });
     scan_rows(
         q, left, lineitem, line_columns, output, [&] { return part_lines{line_reader{codes}, {q.in, left, bits}}; },

@@ -5,7 +5,8 @@
 
 namespace tpch::q1 {
 
-constexpr std::int32_t last_day = (std::chrono::sys_days{std::chrono::December / 1 / 1998} - std::chrono::days{90}).time_since_epoch().count();
+constexpr std::int32_t last_day =
+    (std::chrono::sys_days{std::chrono::December / 1 / 1998} - std::chrono::days{90}).time_since_epoch().count();
 
 struct sums {
     std::int64_t quantity = 0, price = 0, discounted = 0, charge = 0, discount = 0, count = 0;

@@ -43,8 +43,9 @@ struct order_filter {
             if (c.ints(2)[i] >= today || !customers.has(static_cast<std::uint64_t>(c.longs(1)[i]))) continue;
             const std::int64_t key = c.longs(0)[i];
             keys.add(static_cast<std::uint64_t>(key));
-            out.add(hash_of_key(static_cast<std::uint64_t>(key)),
-                    {narrow<std::int32_t>(key), narrow<std::int16_t>(c.ints(2)[i]), narrow<std::int16_t>(c.ints(3)[i]), 0});
+            out.add(
+                hash_of_key(static_cast<std::uint64_t>(key)),
+                {narrow<std::int32_t>(key), narrow<std::int16_t>(c.ints(2)[i]), narrow<std::int16_t>(c.ints(3)[i]), 0});
         }
     }
     auto take() { return out.take(); }
@@ -78,7 +79,8 @@ nlohmann::json run(query& q) {
     allot::account filters{q.tasks.memory(), allot::name{"customers and orders"}};
     allot::account joins{q.tasks.memory(), allot::name{"join of orders and lineitem"}};
     key_bits customers{q.in, filters, customer.rows()}, keys{q.in, filters, 4 * orders.rows() + 32};
-    scan_rows(q, filters, customer, {"c_custkey", "c_mktsegment"}, 0, [&] { return customer_filter{customers}; }, [](int) {});
+    scan_rows(
+        q, filters, customer, {"c_custkey", "c_mktsegment"}, 0, [&] { return customer_filter{customers}; }, [](int) {});
     q.tasks.wait();
 
     const unsigned bits = partition_bits(q.in, orders.rows() * sizeof(open_order) / 8, 2);
@@ -109,7 +111,8 @@ nlohmann::json run(query& q) {
             for (const batch& b : sales[i].all)
                 for_each_row<sale>(b, [&](const sale& s) {
                     if (!range.has(hash(s.order))) return;
-                    if (open_order* const o = table.find(hash(s.order), [&](const open_order& each) { return each.key == s.order; }))
+                    if (open_order* const o =
+                            table.find(hash(s.order), [&](const open_order& each) { return each.key == s.order; }))
                         o->revenue += s.revenue;
                 });
             first_rows best;

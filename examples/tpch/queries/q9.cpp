@@ -38,7 +38,8 @@ struct part_filter {
     key_bits& green;
     void add(const chunk& c) {
         for (std::size_t i = 0; i != c.rows(); ++i)
-            if (c.text(1, i).find("green") != std::string_view::npos) green.add(static_cast<std::uint64_t>(c.longs(0)[i]));
+            if (c.text(1, i).find("green") != std::string_view::npos)
+                green.add(static_cast<std::uint64_t>(c.longs(0)[i]));
     }
     int take() { return 0; }
 };
@@ -77,14 +78,16 @@ struct order_filter {
         for (std::size_t i = 0; i != c.rows(); ++i) {
             if (!sold.has(static_cast<std::uint64_t>(c.longs(0)[i]))) continue;
             const std::chrono::sys_days day{std::chrono::days{c.ints(1)[i]}};
-            const dated d{narrow<std::int32_t>(c.longs(0)[i]), static_cast<int>(std::chrono::year_month_day{day}.year())};
+            const dated d{narrow<std::int32_t>(c.longs(0)[i]),
+                          static_cast<int>(std::chrono::year_month_day{day}.year())};
             out.add(hash_of_key(d.order), d);
         }
     }
     auto take() { return out.take(); }
 };
 // A small table by key: its second column.
-template <class Value, class Take> std::vector<Value> by_key(query& q, allot::account& by, const char* name, std::vector<const char*> columns, Take take) {
+template <class Value, class Take>
+std::vector<Value> by_key(query& q, allot::account& by, const char* name, std::vector<const char*> columns, Take take) {
     const table& t = q.from[name];
     std::vector<Value> all(t.rows() + 1);
     const auto types = t.types(columns);
@@ -110,8 +113,9 @@ nlohmann::json run(query& q) {
     scan_rows(q, filters, part, {"p_partkey", "p_name"}, 0, [&] { return part_filter{green}; }, [](int) {});
     q.tasks.add({.name = "suppliers and nations"}, [&] {
         allot::oom::with_retry_no_split([&] {
-            nation_of = by_key<std::uint8_t>(q, filters, "supplier", {"s_suppkey", "s_nationkey"},
-                                             [](const chunk& c, std::size_t i) { return narrow<std::uint8_t>(c.longs(1)[i]); });
+            nation_of =
+                by_key<std::uint8_t>(q, filters, "supplier", {"s_suppkey", "s_nationkey"},
+                                     [](const chunk& c, std::size_t i) { return narrow<std::uint8_t>(c.longs(1)[i]); });
             names = by_key<std::string>(q, filters, "nation", {"n_nationkey", "n_name"},
                                         [](const chunk& c, std::size_t i) { return std::string(c.text(1, i)); });
         });
@@ -142,21 +146,21 @@ nlohmann::json run(query& q) {
             for (const batch& b : sales[i].all)
                 for_each_row<sale>(b, [&](const sale& s) {
                     if (!range.has(hash_of_key(s.part))) return;
-                    const offer* const o = table.find(hash_of_key(s.part), [&](const offer& each) {
-                        return each.part == s.part && each.supplier == s.supplier;
+                    table.find(hash_of_key(s.part), [&](const offer& o) { // in small data there are several
+                        if (o.part != s.part || o.supplier != s.supplier) return false;
+                        sold.add(static_cast<std::uint64_t>(s.order));
+                        out.add(hash_of_key(s.order), {s.amount - std::int64_t{o.cost} * s.quantity, s.order,
+                                                       nation_of.at(static_cast<std::size_t>(s.supplier))});
+                        return false;
                     });
-                    if (o == nullptr) return;
-                    sold.add(static_cast<std::uint64_t>(s.order));
-                    out.add(hash_of_key(s.order), {s.amount - std::int64_t{o->cost} * s.quantity, s.order,
-                                                   nation_of.at(static_cast<std::size_t>(s.supplier))});
                 });
             return out.take();
         },
         [&](auto made) { profits.add(std::move(made)); });
     q.tasks.wait();
     scan_rows(
-        q, joins, orders, {"o_orderkey", "o_orderdate"}, output, [&] { return order_filter{sold, {q.in, joins, bits}}; },
-        [&](auto made) { dates.add(std::move(made)); });
+        q, joins, orders, {"o_orderkey", "o_orderdate"}, output,
+        [&] { return order_filter{sold, {q.in, joins, bits}}; }, [&](auto made) { dates.add(std::move(made)); });
     q.tasks.wait();
     summed all;
     std::mutex lock;
@@ -176,7 +180,8 @@ nlohmann::json run(query& q) {
                     const dated* const d =
                         table.find(hash_of_key(p.order), [&](const dated& each) { return each.order == p.order; });
                     if (d == nullptr) return;
-                    const auto nation = static_cast<std::size_t>(p.nation), year = static_cast<std::size_t>(d->year - first_year);
+                    const auto nation = static_cast<std::size_t>(p.nation),
+                               year = static_cast<std::size_t>(d->year - first_year);
                     some.amount.at(nation).at(year) += p.amount, some.any[nation][year] = true;
                 });
             return some;

@@ -38,9 +38,7 @@ nlohmann::json run(query& q) {
     const std::size_t each = std::clamp(std::bit_floor(share / 2 / guess), std::size_t{16384}, std::size_t{65536});
     scan_rows(
         q, sorts, lineitem, line_columns, rows * (bytes_of_line + 16),
-        [&] {
-            return sort_lines{line_reader{codes}, {q.in, sorts, each}};
-        },
+        [&] { return sort_lines{line_reader{codes}, {q.in, sorts, each}}; },
         [&](sorted_run made) {
             const std::lock_guard hold(lock);
             runs.push_back(std::move(made));
