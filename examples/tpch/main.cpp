@@ -1,0 +1,180 @@
+// tpch: queries of TPC-H in too little memory, several at a time below one limit. `tpch --help` lists the options.
+#include "engine/query.hpp"
+#include "options.hpp"
+#include "outcome.hpp"
+#include "queries/queries.hpp"
+#include "report.hpp"
+#include "resident.hpp"
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <fmt/core.h>
+#include <fstream>
+#include <stdexcept>
+#include <sys/resource.h>
+#include <thread>
+
+namespace tpch {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+double seconds_since(clock::time_point from) { return std::chrono::duration<double>(clock::now() - from).count(); }
+double processor_seconds() {
+    rusage use{};
+    ::getrusage(RUSAGE_SELF, &use);
+    const auto of = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+    };
+    return of(use.ru_utime) + of(use.ru_stime);
+}
+std::size_t peak_beyond(std::size_t start) {
+    const std::size_t peak = peak_resident_bytes();
+    return peak > start ? peak - start : 0;
+}
+
+// The texts of an error and its causes; the page of the out_of_memory among them.
+void explain(const std::exception& e, query_outcome& o) {
+    if (const auto* const oom = dynamic_cast<const allot::out_of_memory*>(&e)) {
+        o.out_of_memory = true;
+        if (o.page.empty()) o.page = oom->report();
+    }
+    o.error += (o.error.empty() ? "" : ": ") + std::string(e.what());
+    try {
+        std::rethrow_if_nested(e);
+    } catch (const std::exception& cause) {
+        explain(cause, o);
+    } catch (...) {
+        o.error += ": an error of another kind";
+    }
+}
+
+query_outcome run_one(engine& in, const database& from, live_lines& lines, const known_query& which, std::size_t place,
+                      const nlohmann::json& expected) {
+    query_outcome o;
+    o.name = which.name;
+    const auto began = clock::now();
+    try {
+        query q{in, from, which.name, static_cast<std::int64_t>(place)};
+        lines.begin(q, which.name);
+        try {
+            o.answer = which.run(q);
+        } catch (const std::exception& e) {
+            explain(e, o);
+        }
+        lines.end(q);
+        o.peak = q.tasks.memory().peak(), o.task = q.tasks.task().stats();
+    } catch (const std::exception& e) { // there is no memory for the query itself
+        explain(e, o);
+    }
+    o.seconds = seconds_since(began);
+    if (o.error.empty() && expected.contains(o.name)) {
+        nlohmann::json right = expected[o.name];
+        right.erase("columns");
+        o.checked = true, o.right = o.answer == right;
+    }
+    return o;
+}
+
+// Reads some rows, so that what Arrow keeps is there before the run begins.
+void warm_up(engine& in, const database& from) {
+    query q{in, from, "warm up"};
+    const table& t = from["lineitem"];
+    allot::account by{q.tasks.memory(), allot::name{"reader"}};
+    q.tasks.add({.name = "reader"}, [&] {
+        allot::oom::with_retry_no_split([&] {
+            const auto columns = t.columns();
+            chunk c{in.buffers, by, t.types(columns)};
+            query_memory memory{q.readers};
+            const auto reads = t.read(0, 0, t.rows_of(0), columns, memory);
+            while (reads->next(c)) {
+            }
+        });
+    });
+    q.tasks.wait();
+}
+
+const known_query& query_named(const std::string& name) {
+    const auto all = all_queries();
+    return *std::find_if(all.begin(), all.end(), [&](const known_query& q) { return q.name == name; });
+}
+
+// All queries that are asked for, below this limit.
+outcome run_all(const options& asked, const database& from, std::size_t limit, unsigned at_once,
+                const nlohmann::json& expected) {
+    outcome out;
+    engine in{{.memory = limit,
+               .threads = asked.threads,
+               .spill = asked.spill == "none" ? "" : asked.spill,
+               .begins_again = asked.oom == "state_machine"}};
+    warm_up(in, from);
+    in.pool.trim();
+    restart_peak();
+    out.limit = limit, out.start = resident_bytes();
+    const double processor = processor_seconds();
+    const auto began = clock::now();
+    out.queries.resize(asked.queries.size());
+    std::atomic<std::size_t> next{0};
+    {
+        live_lines lines{in, !asked.quiet && !asked.json};
+        std::vector<std::jthread> clients;
+        for (unsigned c = 0; c != at_once; ++c)
+            clients.emplace_back([&] {
+                for (std::size_t i; (i = next++) < out.queries.size();)
+                    out.queries[i] = run_one(in, from, lines, query_named(asked.queries[i]), i, expected);
+            });
+    }
+    out.seconds = seconds_since(began), out.processor_seconds = processor_seconds() - processor;
+    out.resident = peak_beyond(out.start);
+    out.stored = in.data.stats(), out.tasks = in.tasks.stats(), out.ran_out = in.run.stats().ran_out;
+    return out;
+}
+
+int run(const options& asked) {
+    const database from{asked.data};
+    nlohmann::json expected = nlohmann::json::object();
+    if (!asked.expected.empty()) {
+        std::ifstream file(asked.expected);
+        if (!file) throw std::runtime_error("there is no file " + asked.expected);
+        file >> expected;
+    }
+    std::vector<double> alone;
+    if (asked.compare) // one after the other, in memory for all
+        for (const query_outcome& q :
+             run_all(asked, from, std::max(asked.memory, std::size_t{4} << 30), 1, nlohmann::json::object()).queries)
+            alone.push_back(q.seconds);
+    outcome out = run_all(asked, from, asked.memory, asked.tasks, expected);
+    for (std::size_t i = 0; i != alone.size(); ++i) out.queries[i].alone = alone[i];
+    fmt::print("{}", asked.json ? json_of(out) : table_of(out));
+    bool failed = false, out_of_memory = false, right = true;
+    for (const query_outcome& q : out.queries) {
+        failed = failed || !q.error.empty(), out_of_memory = out_of_memory || q.out_of_memory, right = right && q.right;
+        if (!q.page.empty()) fmt::print(stderr, "\n{}: {}", q.name, q.page);
+    }
+    if (!right) return exit_code::wrong_answer;
+    if (out_of_memory) return exit_code::out_of_memory;
+    return failed ? exit_code::failed : exit_code::done;
+}
+
+} // namespace
+} // namespace tpch
+
+int main(int argc, char** argv) {
+    tpch::options asked;
+    int code = tpch::exit_code::done;
+    try {
+        return tpch::parse(argc, argv, asked, code) ? tpch::run(asked) : code;
+    } catch (const allot::out_of_memory& e) {
+        fmt::print(stderr, "tpch: {}\n{}\n", e.what(), e.report());
+        return tpch::exit_code::out_of_memory;
+    } catch (const allot::spill_error& e) {
+        fmt::print(stderr, "tpch: --spill: {}\n", e.what());
+        return tpch::exit_code::bad_input;
+    } catch (const std::exception& e) {
+        tpch::query_outcome o;
+        tpch::explain(e, o);
+        fmt::print(stderr, "tpch: {}\n{}", o.error, o.page);
+        return o.out_of_memory ? tpch::exit_code::out_of_memory : tpch::exit_code::bad_input;
+    }
+}
