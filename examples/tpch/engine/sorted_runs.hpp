@@ -82,7 +82,7 @@ template <class Row, class F> void merge(std::vector<const sorted_run*> runs, co
     struct cursor {
         const sorted_run* of;
         std::size_t at; // the batch
-        std::optional<decltype(std::declval<const batch&>().data.pin())> pin;
+        std::optional<decltype(std::declval<const batch&>().data.pin())> pin{};
         const std::byte *p = nullptr, *end = nullptr;
 
         const Row& row() const { return *reinterpret_cast<const Row*>(p); }

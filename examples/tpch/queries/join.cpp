@@ -2,7 +2,7 @@
 #include "../engine/row_table.hpp"
 #include "../engine/rows.hpp"
 #include "queries.hpp"
-#include <cstdio>
+#include <fmt/core.h>
 
 namespace tpch::join {
 
@@ -72,9 +72,7 @@ nlohmann::json run(query& q) {
             all.rows += some.rows, all.sum += some.sum;
         });
     q.tasks.wait();
-    char text[17];
-    std::snprintf(text, sizeof text, "%016lx", static_cast<unsigned long>(all.sum));
-    return {{"rows", all.rows}, {"checksum", text}};
+    return {{"rows", all.rows}, {"checksum", fmt::format("{:016x}", all.sum)}};
 }
 
 } // namespace tpch::join

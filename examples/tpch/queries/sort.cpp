@@ -3,7 +3,7 @@
 #include "queries.hpp"
 #include <algorithm>
 #include <bit>
-#include <cstdio>
+#include <fmt/core.h>
 
 namespace tpch::sort {
 
@@ -101,9 +101,7 @@ nlohmann::json run(query& q) {
     q.tasks.wait();
     ordered_sum sum;
     for (const ordered_sum& s : sums) sum.append(s);
-    char text[17];
-    std::snprintf(text, sizeof text, "%016lx", static_cast<unsigned long>(sum.value()));
-    return {{"rows", sum.rows()}, {"checksum", text}};
+    return {{"rows", sum.rows()}, {"checksum", fmt::format("{:016x}", sum.value())}};
 }
 
 } // namespace tpch::sort
