@@ -19,7 +19,7 @@ engine::engine(const engine_options& o)
     : memory(allot::name{"memory"}, allot::limit{o.memory}, tasks),
       pool(memory, allot::name{"batches"}, allot::chunk_bytes{chunk_of(o.memory)}), home(home_in(o.spill)),
       data(memory, *home, allot::name{"batches"}),
-      run(tasks, memory, {.threads = o.threads, .attempts = o.begins_again ? 20U : 1U}),
+      run(tasks, memory, {.threads = o.threads, .attempts = o.begins_again ? 4U : 1U}),
       threads_(std::max(o.threads, 1U)), begins_again_(o.begins_again) {}
 
 std::shared_ptr<allot::home> engine::home_in(const std::string& folder) {
