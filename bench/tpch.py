@@ -20,6 +20,7 @@ import os
 import pathlib
 import platform
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -31,25 +32,25 @@ FULL = 2000
 LIMITS = {"q1": [FULL, 20, 16], "q3": [FULL, 35, 16], "q9": [FULL, 107, 27, 16], "q18": [FULL, 132, 33, 16],
           "join": [FULL, 365, 91, 36, 7.3], "sort": [FULL, 1247, 312, 125, 25]}
 TOGETHER = [("join,join,join,join", 365), ("q9,q18,q9,q18", 119), ("q9,q18,join,sort", 185)]
-LONGEST = 180
+STEP = 1.06
 
 
 def first_line(*texts):
     return next((line.strip() for text in texts for line in text.splitlines() if line.strip()), "")
 
 
-def started(command):
+def started(o, command):
     """The run's output, or why there is none."""
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
+        run = subprocess.run(command, capture_output=True, text=True, timeout=o.longest)
         return run.returncode, run.stdout, run.stderr
     except subprocess.TimeoutExpired:
-        return 124, "", f"it did not end in {LONGEST} s"
+        return 124, "", f"it did not end in {o.longest} s"
 
 
 def ours(o, query, limit, threads):
     number = len(query.split(","))
-    code, out, err = started([o.program, "--json", "--data", o.data, "--expected", o.expected, "--query", query, "--memory",
+    code, out, err = started(o, [o.program, "--json", "--data", o.data, "--expected", o.expected, "--query", query, "--memory",
                               str(round(limit * MB)), "--threads", str(threads), "--tasks", str(number), "--spill", o.spill])
     lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
     found = {"code": code, "errors": [], "ended": 0}
@@ -67,7 +68,7 @@ def ours(o, query, limit, threads):
 
 def duckdb(o, query, limit, threads):
     with tempfile.TemporaryDirectory(dir=o.spill) as spill:
-        code, out, err = started([o.python, ROOT / "bench/tpch_duckdb.py", "--data", o.data, "--query", query, "--memory",
+        code, out, err = started(o, [o.python, ROOT / "bench/tpch_duckdb.py", "--data", o.data, "--query", query, "--memory",
                                   f"{round(limit * MB)}B", "--threads", str(threads), "--spill", spill])
     try:
         found = json.loads(out)
@@ -110,22 +111,26 @@ def measure(o, data):
 
 
 def least(o, data):
-    """The least limit at which the example ends right, to 4 %, three times of three; the least of two and of one thread."""
-    data["least"] = []
-    for query in LIMITS:
+    """The least limit, to a step of 6 %, at which the example ends right within the time, three times of three; with two threads and with one."""
+    o.longest = min(o.longest, 15)
+    data["least"] = [one for one in data.get("least", []) if o.only and one["query"] not in o.only]
+    for query in [q for q in LIMITS if not o.only or q in o.only]:
         for threads in (2, 1):
-            low, high, run = 0.5, 32, None
-            while high / low > 1.04:
-                middle = round((low * high) ** 0.5, 3)
-                run = ours(o, query, middle, threads)
-                low, high = (low, middle) if run["ended"] == 1 else (middle, high)
+            low, high = 0.5, 8
+            while ours(o, query, high, threads)["ended"] == 0 and high < FULL:
+                low, high = high, 2 * high
+            while high / low > STEP:
+                middle = (low * high) ** 0.5
+                low, high = (low, middle) if ours(o, query, middle, threads)["ended"] else (middle, high)
             for _ in range(8):
-                runs = [ours(o, query, high, threads) for _ in range(3)]
-                if all(r["ended"] == 1 for r in runs):
+                runs = []
+                while len(runs) < 3 and all(r["ended"] for r in runs):
+                    runs.append(ours(o, query, high, threads))
+                if all(r["ended"] for r in runs):
                     break
-                high *= 1.04
+                high *= STEP
             found = {"query": query, "threads": threads, "limit": round(high, 2), "ended": sum(r["ended"] for r in runs),
-                     "resident": max(r.get("resident", 0) for r in runs), "processor_seconds": sorted(r.get("processor_seconds", 0) for r in runs)[1]}
+                     "resident": max(r.get("resident", 0) for r in runs), "processor_seconds": statistics.median(r.get("processor_seconds", 0) for r in runs)}
             data["least"].append(found)
             print(found, flush=True)
             save(o, data)
@@ -172,6 +177,7 @@ def main():
     parser.add_argument("--spill", default=tempfile.gettempdir())
     parser.add_argument("--built", default="", help="the compiler and its options, for the page")
     parser.add_argument("--only", nargs="*", help="queries, as q1 or q9,q18,q9,q18; all without it")
+    parser.add_argument("--longest", type=float, default=180, help="seconds after which a run is stopped; least: at most 15")
     parser.add_argument("--json", type=pathlib.Path)
     o = parser.parse_args()
     if o.what != "page" and not o.program:
