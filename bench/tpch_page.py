@@ -230,13 +230,15 @@ def what_it_shows(found):
 
 def text(data):
     found, machine = Found(data), data["machine"]
-    rounds = max((r["round"] for r in data["runs"]), default=0)
+    counts = [len(runs) for cell in {(r["query"], r["limit"], r["engine"]) for r in data["runs"]} for runs in found(*cell).groups.values()]
+    rounds = "no rounds" if not counts else f"{max(counts)} rounds" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)} rounds"
     lines = ["# Queries in too little memory, beside DuckDB\n",
              f"The example [tpch](../../examples/tpch) and DuckDB answer the same queries of TPC-H at scale 1 below the same limits. Both read the same Parquet "
-             f"files (row groups of 2 MB) while the clock runs. Medians of {rounds} rounds, both in turn, in an order that changes. MB is 10^6 bytes.\n",
+             f"files (row groups of 2 MB) while the clock runs. Medians of {rounds}, both in turn, in an order that changes. MB is 10^6 bytes.\n",
              f"On {machine['date']}: {machine['cpu']}, {machine['threads']} threads, {machine['memory_gib']} GiB, Linux {machine['linux']}; "
              f"DuckDB {machine['duckdb']}, Arrow {machine['pyarrow']}"
-             + (f", {machine['built']}" if machine["built"] else "") + f". Load when it began: {machine['load']}.\n",
+             + (f", {machine['built']}" if machine["built"] else "") + f". Load when it began: {machine['load']}."
+             + (" Other work ran beside it: compare CPU seconds; seconds are of a busy machine." if machine["load"] > machine["threads"] else "") + "\n",
              "- The limits: 2 GB, DuckDB's own peak, a quarter and a tenth of it, but never below 16 MB; for `join` and `sort` one more.\n"
              "- `tpch` has 2 threads. DuckDB has 2 and 1; each number is the better one of those that end. It runs in a new process each time, with "
              "`preserve_insertion_order = false` and a folder for its files.\n"
@@ -293,7 +295,8 @@ def draw(data, path):
         axis.set_title(SHOWN[query], fontsize=10)
         axis.xaxis.set_major_locator(FixedLocator(limits))
         axis.xaxis.set_minor_locator(NullLocator())
-        axis.set_xticklabels([f"{l:g}" for l in limits], fontsize=7)
+        crowded = {small for small, large in zip(limits[1:], limits) if large < 1.4 * small}
+        axis.set_xticklabels(["" if l in crowded else f"{l:g}" for l in limits], fontsize=7)
         axis.yaxis.set_major_locator(FixedLocator([t for t in (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5, 7, 10, 15) if bottom <= t <= top]))
         axis.yaxis.set_major_formatter(ScalarFormatter())
         axis.yaxis.set_minor_formatter(NullFormatter())
@@ -303,7 +306,7 @@ def draw(data, path):
         for side in ("top", "right"):
             axis.spines[side].set_visible(False)
     figure.legend([axes.flat[0].plot([], [], "o-", color=colour, markersize=4)[0] for colour in COLOURS.values()], [engine_name(e) for e in COLOURS],
-                  loc="upper right", fontsize=8, frameon=False)
+                  loc="lower right", fontsize=8, ncols=2, frameon=False)
     figure.supxlabel("limit, MB (2000: no limit); a cross: no run ended", fontsize=8)
     figure.supylabel("CPU seconds", fontsize=8)
     figure.tight_layout()
