@@ -238,7 +238,8 @@ def text(data):
              f"On {machine['date']}: {machine['cpu']}, {machine['threads']} threads, {machine['memory_gib']} GiB, Linux {machine['linux']}; "
              f"DuckDB {machine['duckdb']}, Arrow {machine['pyarrow']}"
              + (f", {machine['built']}" if machine["built"] else "") + f". Load when it began: {machine['load']}."
-             + (" Other work ran beside it: compare CPU seconds; seconds are of a busy machine." if machine["load"] > machine["threads"] else "") + "\n",
+             + (" Other work ran beside it: compare CPU seconds; seconds are of a busy machine." if machine["load"] > machine["threads"] else "")
+             + (f" {data['note']}" if "note" in data else "") + "\n",
              "- The limits: 2 GB, DuckDB's own peak, a quarter and a tenth of it, but never below 16 MB; for `join` and `sort` one more.\n"
              "- `tpch` has 2 threads. DuckDB has 2 and 1; each number is the better one of those that end. It runs in a new process each time, with "
              "`preserve_insertion_order = false` and a folder for its files.\n"
