@@ -64,7 +64,7 @@ flights_test(usage CODE 2 ERR "--memory" ARGS --memory much)
 flights_test(help OUT "12 out of memory" ARGS --help)
 
 # At every limit the job either ends well or tells that memory was out.
-foreach(set IN ITEMS roxie thor out_of_band)
+foreach(set IN ITEMS roxie out_of_band)
     add_test(NAME example.flights.every_limit.${set} COMMAND ${CMAKE_COMMAND}
         -D program=$<TARGET_FILE:flights> -D set=${set} -P ${flights_tests}/every_limit.cmake)
     set_tests_properties(example.flights.every_limit.${set} PROPERTIES LABELS example TIMEOUT 300)
@@ -114,7 +114,7 @@ add_test(NAME example.flights.spill.every_limit COMMAND ${CMAKE_COMMAND}
 set_tests_properties(example.flights.spill.every_limit PROPERTIES LABELS example TIMEOUT 300)
 
 # Queries at once, in too little memory: under 3.5 MiB each has to take its flights in shares. Their answers are those of each alone.
-foreach(set IN LISTS flights_sets)
+foreach(set IN ITEMS roxie thor per_thread)
     flights_test(tasks.${set}
         OUT "6 queries at once: 6 of their answers equal those alone" "\n +1 +carriers +[1-9][0-9]* +[1-9]" "\n +6 +carriers +[1-9][0-9]* +[1-9]"
             "5 of 5 answers equal" "limit 3584 KiB" "afterwards: 0 rows, charged 0 B"
