@@ -11,7 +11,8 @@
 namespace tpch {
 
 /// Of a key: the first bits say the partition, the bits behind them its parts, the last ones the place in a table.
-constexpr std::uint64_t hash_of_key(std::uint64_t key) {
+constexpr std::uint64_t hash_of_key(std::int64_t number) {
+    auto key = static_cast<std::uint64_t>(number);
     key = (key ^ (key >> 32)) * 0xD6E8FEB86659FD93;
     key = (key ^ (key >> 32)) * 0xD6E8FEB86659FD93;
     return key ^ (key >> 32);

@@ -6,8 +6,6 @@
 
 namespace tpch::join {
 
-std::uint64_t hash_of_key(std::int32_t key) { return tpch::hash_of_key(static_cast<std::uint64_t>(key)); }
-
 struct part_lines {
     line_reader reads;
     partition_writer<line> out;

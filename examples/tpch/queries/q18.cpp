@@ -19,8 +19,6 @@ struct large_order {
     std::int64_t key, customer, date, price;
 };
 
-std::uint64_t hash_of_key(std::int32_t key) { return tpch::hash_of_key(static_cast<std::uint64_t>(key)); }
-
 // Lines of an order mostly follow each other, and become one row.
 struct sum_lines {
     partition_writer<pieces> out;

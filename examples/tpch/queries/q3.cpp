@@ -43,9 +43,8 @@ struct order_filter {
             if (c.ints(2)[i] >= today || !customers.has(static_cast<std::uint64_t>(c.longs(1)[i]))) continue;
             const std::int64_t key = c.longs(0)[i];
             keys.add(static_cast<std::uint64_t>(key));
-            out.add(
-                hash_of_key(static_cast<std::uint64_t>(key)),
-                {narrow<std::int32_t>(key), narrow<std::int16_t>(c.ints(2)[i]), narrow<std::int16_t>(c.ints(3)[i]), 0});
+            out.add(hash_of_key(key), {narrow<std::int32_t>(key), narrow<std::int16_t>(c.ints(2)[i]),
+                                       narrow<std::int16_t>(c.ints(3)[i]), 0});
         }
     }
     auto take() { return out.take(); }
@@ -59,7 +58,7 @@ struct sale_filter {
         for (std::size_t i = 0; i != c.rows(); ++i) {
             const auto key = static_cast<std::uint64_t>(keys[i]);
             if (days[i] <= today || !orders.has(key)) continue;
-            out.add(hash_of_key(key),
+            out.add(hash_of_key(keys[i]),
                     {narrow<std::int32_t>(keys[i]), narrow<std::int32_t>(prices[i] * (100 - discounts[i]))});
         }
     }
@@ -103,16 +102,15 @@ nlohmann::json run(query& q) {
         [&](std::size_t i) { return row_table<open_order>::bytes_for(open[i].rows, open[i].bytes); },
         [&](std::size_t i, const hash_range& range) {
             row_table<open_order> table{q.in, joins, range.rows};
-            const auto hash = [](std::int32_t key) { return hash_of_key(static_cast<std::uint64_t>(key)); };
             for (const batch& b : open[i].all)
                 for_each_row<open_order>(b, [&](const open_order& o) {
-                    if (range.has(hash(o.key))) table.add(hash(o.key), o);
+                    if (range.has(hash_of_key(o.key))) table.add(hash_of_key(o.key), o);
                 });
             for (const batch& b : sales[i].all)
                 for_each_row<sale>(b, [&](const sale& s) {
-                    if (!range.has(hash(s.order))) return;
-                    if (open_order* const o =
-                            table.find(hash(s.order), [&](const open_order& each) { return each.key == s.order; }))
+                    if (!range.has(hash_of_key(s.order))) return;
+                    if (open_order* const o = table.find(hash_of_key(s.order),
+                                                         [&](const open_order& each) { return each.key == s.order; }))
                         o->revenue += s.revenue;
                 });
             first_rows best;

@@ -32,8 +32,6 @@ struct summed {
     std::array<std::array<bool, years>, nations> any{};
 };
 
-std::uint64_t hash_of_key(std::int32_t key) { return tpch::hash_of_key(static_cast<std::uint64_t>(key)); }
-
 struct part_filter {
     key_bits& green;
     void add(const chunk& c) {
