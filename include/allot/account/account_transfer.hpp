@@ -114,13 +114,15 @@ ALLOT_NOINLINE inline charge_status lend(account_node& from, account_node& to, s
 }
 // What an account has reserved, for pages that a pool needs for a block of it: where levels above both have no room
 // beside the reserved bytes, these are used up for the pages; when the block is charged to the account, so much is
-// reserved again, since it is not charged to the pool any more.
+// reserved again, since it is not charged to the pool any more. Listeners are called for the block, not for the pages.
 class promised_pages {
   public:
     explicit promised_pages(account_node& by) noexcept : by_(by) {}
 
-    // Holds bytes of the pool. False: it needs none of what is reserved, or that would not help.
+    // Holds bytes of the pool. False: it needs none of what is reserved, or that would not help. What an earlier attempt
+    // of the request has held was cancelled.
     bool hold(account_node& pool, std::size_t bytes) noexcept {
+        failed();
         const locked_tree scope(pool);
         charge_request request{scope.tree, charge_mode::checked};
         const tree_node& top = pool.common_ancestor(by_);
@@ -140,7 +142,7 @@ class promised_pages {
             at->reserve(had - n);
             const tree_node* const end = n == need ? &top : nullptr; // nothing changes there and above
             if (tree_node::check_levels(&pool, need, end).charged() && pool.grant(w, need, bytes, true, false))
-                return at_ = at, used_ += n, true;
+                return at_ = at, used_ = n, true;
             at->reserve(had);
             return false;
         }
@@ -148,8 +150,11 @@ class promised_pages {
     bool is_used() const noexcept { return at_ != nullptr; }
     // A block of these bytes has been charged to the account.
     void lent(std::size_t bytes) noexcept { give_back(min(bytes, used_)); }
-    // There is no block.
-    void failed() noexcept { give_back(used_); }
+    // There is no block, and no page for it.
+    void failed() noexcept {
+        give_back(used_);
+        used_ = 0, at_ = nullptr;
+    }
 
   private:
     static std::size_t unused(const tree_node& n) noexcept {

@@ -102,3 +102,24 @@ TEST_CASE("what a query has reserved pays for the pages that a pool needs for it
     pool.trim();
     CHECK((engine.used() == pool.account().used() && engine.verify()));
 }
+
+TEST_CASE("a promise is whole again where the arena has no page for it", "[buffer][reservation]") {
+    struct borrows : allot::policies<allot::page::of<allot::arena<>>, allot::ledger::pool, allot::fit::runs,
+                                     allot::oom::null> {};
+    allot::arena<> small{limit{512_KiB}};
+    account engine{name{"engine"}, limit{1_MiB}}, query{engine, name{"query"}}, other{engine, name{"other"}};
+    allot::chunk_arena<borrows> pool{small, engine, name{"pool"}, allot::chunk_bytes{64_KiB}};
+    const allot::buffer_memory memory{pool};
+    std::vector<allot::buffer> all;
+    while (allot::buffer b = memory.try_allocate(other, 60'000)) all.push_back(std::move(b));
+    const auto promised = query.reserve_for(256_KiB, 0_ms);
+    REQUIRE((promised && all.size() == 8));
+    const std::size_t rest = engine.headroom();
+    other.charge(rest);
+    charge_status why;
+    CHECK(!memory.try_allocate(query, 60'000, &why));
+    CHECK((why.by != allot::refuser::account && query.stats().reservation == 256_KiB && engine.verify()));
+    all.clear();
+    CHECK(memory.try_allocate(query, 60'000));
+    other.refund(rest);
+}
