@@ -2,66 +2,44 @@
 set(flights_tests ${PROJECT_SOURCE_DIR}/tests/examples)
 set(flights_expected ${PROJECT_SOURCE_DIR}/examples/flights/expected)
 
-# flights_test(name [CODE n] [OUT regex...] [ERR regex...] [SPILL] [FULL] ARGS ...): runs flights and holds its exit code
-# and what it prints against these. Every regex must match; with no ERR, nothing may be printed to stderr. SPILL: with
-# --spill and a directory of its own, which is empty afterwards. FULL: no file can be written.
-function(flights_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 t "SPILL;FULL" "CODE;TIMEOUT" "OUT;ERR;ARGS")
-    if(NOT t_CODE)
-        set(t_CODE 0)
-    endif()
-    if(NOT t_TIMEOUT)
-        set(t_TIMEOUT 120)
-    endif()
-    list(JOIN t_OUT "@@" out)   # a list would not survive the way through ctest
-    list(JOIN t_ERR "@@" err)
-    list(JOIN t_ARGS "@@" args)
-    set(spill "")
-    if(t_SPILL)
-        set(spill ${CMAKE_CURRENT_BINARY_DIR}/spill/${name})
-    endif()
-    add_test(NAME example.flights.${name} COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:flights>
-        -D code=${t_CODE} -D "out=${out}" -D "err=${err}" -D "args=${args}" -D "spill=${spill}" -D full=${t_FULL}
-        -P ${flights_tests}/expect.cmake)
-    set_tests_properties(example.flights.${name} PROPERTIES LABELS example TIMEOUT ${t_TIMEOUT})
-endfunction()
+include(${flights_tests}/program_test.cmake)
 
 # The answers are DuckDB's, whatever the set and the number of threads; in the end no row is left.
 foreach(set IN LISTS flights_sets)
     foreach(threads IN ITEMS 1 2 4)
-        flights_test(answers.${set}.${threads}
+        program_test(flights answers.${set}.${threads}
             OUT "5 of 5 answers equal" "afterwards: 0 rows, charged 0 B"
             ARGS --set ${set} --threads ${threads} --check ${flights_expected})
     endforeach()
-    flights_test(too_small.${set} CODE 12 ERR "out of memory" "limit" ARGS --set ${set} --threads 2 --memory 1M)
-    flights_test(describe.${set} OUT "[a-z]" ARGS --set ${set} --describe)
+    program_test(flights too_small.${set} CODE 12 ERR "out of memory" "limit" ARGS --set ${set} --threads 2 --memory 1M)
+    program_test(flights describe.${set} OUT "[a-z]" ARGS --set ${set} --describe)
 endforeach()
 
 # A difference is found: the answers of the month, held against files in which one number was changed.
-flights_test(wrong_answer CODE 4
+program_test(flights wrong_answer CODE 4
     OUT "0 of 1 answers equal" ERR "months.csv:3: expected \"JFK,2013,1,9162,100,1.09\", got \"JFK,2013,1,9161,100,1.09\""
     ARGS --query months --check ${flights_tests}/wrong)
 
 # Lines that are not flights are counted and told, the others are read.
-flights_test(bad_lines
+program_test(flights bad_lines
     OUT "\"rows\": 11," "\"bad_lines\": 10," "New, ..Old...nAirline"
     ERR "flights.csv: 10 bad lines skipped"
         "line 4: not as many fields" "line 5: dep_delay: not a number" "line 6: year: a number out of range"
         "line 10: text after a closing quote" "line 11: a quote inside an unquoted field"
     ARGS --threads 2 --json --query carriers
         --flights ${flights_tests}/tricky/flights.csv --airlines ${flights_tests}/tricky/airlines.csv)
-flights_test(bad_lines_answers
+program_test(flights bad_lines_answers
     OUT "2 of 2 answers equal" ERR "10 bad lines"
     ARGS --query carriers --query sorted --check ${flights_tests}/tricky/expected
         --flights ${flights_tests}/tricky/flights.csv --airlines ${flights_tests}/tricky/airlines.csv)
 
 # Files that are no such table, and command lines that are none.
-flights_test(no_file CODE 3 ERR "nowhere.csv: No such file" ARGS --flights nowhere.csv)
-flights_test(no_column CODE 3 ERR "no column \"month\"" ARGS --flights ${PROJECT_SOURCE_DIR}/examples/data/planes.csv
+program_test(flights no_file CODE 3 ERR "nowhere.csv: No such file" ARGS --flights nowhere.csv)
+program_test(flights no_column CODE 3 ERR "no column \"month\"" ARGS --flights ${PROJECT_SOURCE_DIR}/examples/data/planes.csv
     --planes ${PROJECT_SOURCE_DIR}/examples/data/airlines.csv)
-flights_test(directory CODE 3 ERR "Is a directory" ARGS --flights ${flights_tests})
-flights_test(usage CODE 2 ERR "--memory" ARGS --memory much)
-flights_test(help OUT "12 out of memory" ARGS --help)
+program_test(flights directory CODE 3 ERR "Is a directory" ARGS --flights ${flights_tests})
+program_test(flights usage CODE 2 ERR "--memory" ARGS --memory much)
+program_test(flights help OUT "12 out of memory" ARGS --help)
 
 # At every limit the job either ends well or tells that memory was out.
 foreach(set IN ITEMS roxie out_of_band)
@@ -71,114 +49,114 @@ foreach(set IN ITEMS roxie out_of_band)
 endforeach()
 
 # What is kept for later rounds is given up where it would be too much; the answers are the same.
-flights_test(rounds.enough
+program_test(flights rounds.enough
     OUT "3 rounds, the files read in 1 of them" "pieces of files +1 +23 +0 +0 +0 B +0 " "answers +2 +5 +10 +0 +0 B +0 "
         "5 of 5 answers equal" "afterwards: 0 rows, charged 0 B"
     ARGS --rounds 3 --memory 64M)
 foreach(set IN LISTS flights_sets)
-    flights_test(rounds.short.${set}
+    program_test(flights rounds.short.${set}
         OUT "3 rounds, the files read in [1-3] of them" "pieces of files +1 +[0-9]+ +[0-9]+ +[1-9][0-9]* +[0-9]+ KiB +[1-9]"
             "5 of 5 answers equal" "limit 7168 KiB" "afterwards: 0 rows, charged 0 B"
         ARGS --set ${set} --threads 2 --rounds 3 --memory 7M)
 endforeach()
-flights_test(rounds.json OUT "\"rounds\": {\n    \"rounds\": 2," "\"what\": \"pieces of files\"," "\"given_up\": [0-9]+," ARGS --rounds 2 --json --memory 8M)
-flights_test(rounds.pipe CODE 3 ERR "/dev/null: no regular file, so it cannot be read in every round" ARGS --rounds 2 --flights /dev/null)
-flights_test(rounds.none CODE 2 ERR "--rounds" ARGS --rounds 0)
+program_test(flights rounds.json OUT "\"rounds\": {\n    \"rounds\": 2," "\"what\": \"pieces of files\"," "\"given_up\": [0-9]+," ARGS --rounds 2 --json --memory 8M)
+program_test(flights rounds.pipe CODE 3 ERR "/dev/null: no regular file, so it cannot be read in every round" ARGS --rounds 2 --flights /dev/null)
+program_test(flights rounds.none CODE 2 ERR "--rounds" ARGS --rounds 0)
 add_test(NAME example.flights.rounds.every_limit COMMAND ${CMAKE_COMMAND}
     -D program=$<TARGET_FILE:flights> -D set=roxie -D rounds=3 -P ${flights_tests}/every_limit.cmake)
 set_tests_properties(example.flights.rounds.every_limit PROPERTIES LABELS example TIMEOUT 300)
 
 # With --spill it leaves for a file in place of being given up, and comes back where the files are read again; what cannot leave is given up as before.
 foreach(set IN LISTS flights_sets)
-    flights_test(spill.short.${set} SPILL
+    program_test(flights spill.short.${set} SPILL
         OUT "3 rounds, the files read in 1 of them" "pieces of files +1 +[0-9]+ +[0-9]+ +0 +[0-9]+ KiB +[1-9].* ms +[1-9][0-9]* +[0-9]+ KiB +0\n"
             "answers +2 +5 +10 +0 " "KiB written by [1-9][0-9]* calls, [0-9]+ [K]?i?B read by [0-9]+ calls; at most [0-9]+ KiB on disk\n"
             "5 of 5 answers equal" "limit 7168 KiB" "afterwards: 0 rows, charged 0 B"
         ARGS --set ${set} --threads 2 --rounds 3 --memory 7M)
 endforeach()
-flights_test(spill.back SPILL CODE 12
+program_test(flights spill.back SPILL CODE 12
     OUT "4 rounds, the files read in 4 of them" "pieces of files +1 +23 +69 +0 .* ms +[1-9][0-9]* +[0-9]+ KiB +[1-9]" "4 of 4 answers equal"
         "KiB read by [1-9][0-9]* calls" "\n  disk: [0-9]+ KiB used, peak "
     ERR "operator delays/join is refused"
     ARGS --threads 2 --rounds 4 --memory 7M --explain-memory --operator-limit delays/join=300K)
-flights_test(spill.full SPILL FULL
+program_test(flights spill.full SPILL FULL
     OUT "3 rounds, the files read in [1-3] of them" "pieces of files +1 +[0-9]+ +[0-9]+ +[1-9].* ms +0 +0 B +0\n" "5 of 5 answers equal"
         ": 0 B written by [0-9]+ calls" "  [1-9][0-9]* failures, the last: allot: disk: failed: write [^\n]*: File too large" "afterwards: 0 rows, charged 0 B"
     ARGS --threads 2 --rounds 3 --memory 7M)
-flights_test(spill.json SPILL OUT "\"given_up\": 0," "\"left\": [1-9]" "\"came_back\": 0," "\"spill\": {\n      \"directory\": " "\"write_calls\": [1-9]" "\"failures\": 0,"
+program_test(flights spill.json SPILL OUT "\"given_up\": 0," "\"left\": [1-9]" "\"came_back\": 0," "\"spill\": {\n      \"directory\": " "\"write_calls\": [1-9]" "\"failures\": 0,"
     ARGS --rounds 2 --json --memory 7M)
-flights_test(spill.missing CODE 3 ERR "^flights: --spill: allot: spill files: failed: open nowhere: No such file or directory .errno 2.\n$" ARGS --rounds 2 --spill nowhere)
-flights_test(spill.rounds CODE 2 ERR "--spill requires --rounds" ARGS --spill .)
+program_test(flights spill.missing CODE 3 ERR "^flights: --spill: allot: spill files: failed: open nowhere: No such file or directory .errno 2.\n$" ARGS --rounds 2 --spill nowhere)
+program_test(flights spill.rounds CODE 2 ERR "--spill requires --rounds" ARGS --spill .)
 add_test(NAME example.flights.spill.every_limit COMMAND ${CMAKE_COMMAND}
     -D program=$<TARGET_FILE:flights> -D set=roxie -D rounds=3 -D spill=${CMAKE_CURRENT_BINARY_DIR} -P ${flights_tests}/every_limit.cmake)
 set_tests_properties(example.flights.spill.every_limit PROPERTIES LABELS example TIMEOUT 300)
 
 # Queries at once, in too little memory: under 3.5 MiB each has to take its flights in shares. Their answers are those of each alone.
 foreach(set IN ITEMS roxie thor per_thread)
-    flights_test(tasks.${set}
+    program_test(flights tasks.${set}
         OUT "6 queries at once: 6 of their answers equal those alone" "\n +1 +carriers +[1-9][0-9]* +[1-9]" "\n +6 +carriers +[1-9][0-9]* +[1-9]"
             "5 of 5 answers equal" "limit 3584 KiB" "afterwards: 0 rows, charged 0 B"
         ARGS --set ${set} --tasks 6 --memory 3584K)
 endforeach()
-flights_test(tasks.enough OUT "2 queries at once: 2 of their answers equal those alone" "\n +1 +months +0 +0 " "\n +2 +months +0 +0 " ARGS --tasks 2 --memory 64M --query months)
-flights_test(tasks.bad_lines OUT "4 queries at once: 4 of their answers equal those alone" "2 of 2 answers equal" ERR "flights.csv: 10 bad lines skipped"
+program_test(flights tasks.enough OUT "2 queries at once: 2 of their answers equal those alone" "\n +1 +months +0 +0 " "\n +2 +months +0 +0 " ARGS --tasks 2 --memory 64M --query months)
+program_test(flights tasks.bad_lines OUT "4 queries at once: 4 of their answers equal those alone" "2 of 2 answers equal" ERR "flights.csv: 10 bad lines skipped"
     ARGS --tasks 4 --query carriers --query sorted --check ${flights_tests}/tricky/expected
         --flights ${flights_tests}/tricky/flights.csv --airlines ${flights_tests}/tricky/airlines.csv)
-flights_test(tasks.threshold ERR "^(tasks: |$)" OUT "6 queries at once: 6 of their answers equal those alone" "\n +1 +[a-z]+ +0 +0 " "\n +6 +[a-z]+ +0 +0 "
+program_test(flights tasks.threshold ERR "^(tasks: |$)" OUT "6 queries at once: 6 of their answers equal those alone" "\n +1 +[a-z]+ +0 +0 " "\n +6 +[a-z]+ +0 +0 "
     ARGS --tasks 6 --threads 2 --memory 8M --threshold 90)
-flights_test(tasks.threshold_too_small ERR "^(tasks: |$)" OUT "6 queries at once: 6 of their answers equal those alone"
+program_test(flights tasks.threshold_too_small ERR "^(tasks: |$)" OUT "6 queries at once: 6 of their answers equal those alone"
     ARGS --tasks 6 --threads 3 --memory 4M --threshold 80)
-flights_test(tasks.threshold_alone CODE 2 ERR "--tasks" ARGS --threshold 90)
-flights_test(tasks.json OUT "\"tasks\": .\n    {\n      \"query\": \"delays\",\n      \"equal\": true,\n      \"rollbacks\": [0-9]+," ARGS --tasks 2 --json --memory 6M --query delays)
-flights_test(tasks.rounds CODE 2 ERR "--tasks" ARGS --tasks 2 --rounds 2)
-flights_test(tasks.device CODE 2 ERR "--tasks" ARGS --tasks 2 --device simulated)
-flights_test(tasks.none CODE 2 ERR "--tasks" ARGS --tasks 0)
+program_test(flights tasks.threshold_alone CODE 2 ERR "--tasks" ARGS --threshold 90)
+program_test(flights tasks.json OUT "\"tasks\": .\n    {\n      \"query\": \"delays\",\n      \"equal\": true,\n      \"rollbacks\": [0-9]+," ARGS --tasks 2 --json --memory 6M --query delays)
+program_test(flights tasks.rounds CODE 2 ERR "--tasks" ARGS --tasks 2 --rounds 2)
+program_test(flights tasks.device CODE 2 ERR "--tasks" ARGS --tasks 2 --device simulated)
+program_test(flights tasks.none CODE 2 ERR "--tasks" ARGS --tasks 0)
 add_test(NAME example.flights.tasks.every_limit COMMAND ${CMAKE_COMMAND}
     -D program=$<TARGET_FILE:flights> -D set=roxie -D tasks=4 -P ${flights_tests}/every_limit.cmake)
 set_tests_properties(example.flights.tasks.every_limit PROPERTIES LABELS example TIMEOUT 300)
 
 # Rows that are not needed any more are dropped, the others moved into fewer pages; the answers are the same.
 foreach(set IN LISTS flights_sets)
-    flights_test(compact.${set}
+    program_test(flights compact.${set}
         OUT "the others moved from [0-9]+ pages into [0-9]+\n" "\n  load/read/flights +27,004 +0 " "\n  load/read/airlines +16 +0 " "\n  load/read/planes +3,322 +713 "
             "\n  load/read/airports +1,458 +1,365 " "\n  delays/join/pairs +26,483 +26,463 +[1-9][0-9]* +[1-9][0-9]* +1 +[1-9][0-9]* KiB\n"
             "5 of 5 answers equal" "afterwards: 0 rows, charged 0 B"
         ARGS --set ${set} --threads 2 --compact --check ${flights_expected})
 endforeach()
-flights_test(compact.tables OUT "\n  load/read/flights +27,004 +521 " "\n  load/read/planes +3,322 +717 " "\n  load/read/airlines +16 +16 +0 " "\n  load/read/airports +1,458 +1,458 +0 " "1 of 1 answers equal"
+program_test(flights compact.tables OUT "\n  load/read/flights +27,004 +521 " "\n  load/read/planes +3,322 +717 " "\n  load/read/airlines +16 +16 +0 " "\n  load/read/airports +1,458 +1,458 +0 " "1 of 1 answers equal"
     ARGS --compact --query delays)
-flights_test(compact.json OUT "\"compacted\": .\n    {\n      \"of\": \"load/read/flights\",\n      \"rows\": 27004,\n      \"dropped\": 0,\n      \"moved\": [0-9]+,\n      \"pages_before\": [0-9]+,\n      \"pages_after\": [0-9]+,\n      \"bytes_returned\": [0-9]+\n"
+program_test(flights compact.json OUT "\"compacted\": .\n    {\n      \"of\": \"load/read/flights\",\n      \"rows\": 27004,\n      \"dropped\": 0,\n      \"moved\": [0-9]+,\n      \"pages_before\": [0-9]+,\n      \"pages_after\": [0-9]+,\n      \"bytes_returned\": [0-9]+\n"
     ARGS --compact --json)
-flights_test(compact.rounds OUT "3 rounds, the files read in [1-3] of them" "\n  load/read/airports +1,458 +1,365 " "5 of 5 answers equal" ARGS --compact --rounds 3 --threads 2 --memory 8M)
-flights_test(compact.device OUT "14 of 14 columns unchanged; [0-9]+ events, [0-9]+ waits, 0 hazards" "14 columns of 26,483 flights" "1 of 1 answers equal"
+program_test(flights compact.rounds OUT "3 rounds, the files read in [1-3] of them" "\n  load/read/airports +1,458 +1,365 " "5 of 5 answers equal" ARGS --compact --rounds 3 --threads 2 --memory 8M)
+program_test(flights compact.device OUT "14 of 14 columns unchanged; [0-9]+ events, [0-9]+ waits, 0 hazards" "14 columns of 26,483 flights" "1 of 1 answers equal"
     ARGS --compact --device simulated --query delays)
-flights_test(compact.bad_lines OUT "2 of 2 answers equal" ERR "10 bad lines"
+program_test(flights compact.bad_lines OUT "2 of 2 answers equal" ERR "10 bad lines"
     ARGS --compact --query carriers --query sorted --check ${flights_tests}/tricky/expected
         --flights ${flights_tests}/tricky/flights.csv --airlines ${flights_tests}/tricky/airlines.csv)
-flights_test(compact.tasks CODE 2 ERR "--tasks" ARGS --tasks 2 --compact)
-flights_test(compact.help OUT "--compact" ARGS --help)
+program_test(flights compact.tasks CODE 2 ERR "--tasks" ARGS --tasks 2 --compact)
+program_test(flights compact.help OUT "--compact" ARGS --help)
 add_test(NAME example.flights.compact.every_limit COMMAND ${CMAKE_COMMAND}
     -D program=$<TARGET_FILE:flights> -D set=roxie -D compact=ON -P ${flights_tests}/every_limit.cmake)
 set_tests_properties(example.flights.compact.every_limit PROPERTIES LABELS example TIMEOUT 300)
 
 # With a device: all that was copied there comes back as it was, in the order of streams, under the device's limit.
 foreach(set IN ITEMS roxie thor out_of_band)
-    flights_test(device.${set}
+    program_test(flights device.${set}
         OUT "5 of 5 answers equal" "14 columns of 27,004 flights" "0 chunks dropped" "14 of 14 columns unchanged; [0-9]+ events, [0-9]+ waits, 0 hazards"
             "device allocator flights .set flights::column_memory<allot::device::simulated>. on device 0" "limit 4 MiB, charged " "live 804352 bytes in 266 blocks"
             "afterwards: 0 blocks live" "afterwards: 0 rows, charged 0 B"
         ARGS --set ${set} --threads 2 --device simulated --check ${flights_expected})
 endforeach()
-flights_test(device.small OUT "[1-9][0-9]* chunks dropped" "14 of 14 columns unchanged; [1-9][0-9]* events, [1-9][0-9]* waits, 0 hazards" "limit 192 KiB, charged 192 KiB"
+program_test(flights device.small OUT "[1-9][0-9]* chunks dropped" "14 of 14 columns unchanged; [1-9][0-9]* events, [1-9][0-9]* waits, 0 hazards" "limit 192 KiB, charged 192 KiB"
     ARGS --device simulated --device-memory 192K)
-flights_test(device.too_small CODE 12
+program_test(flights device.too_small CODE 12
     ERR "^out of device memory: [0-9]+ bytes aligned to 256 bytes refused: over the limit: flights uses 0 bytes of [0-9]+ KiB\ndevice allocator flights" "limit 16 KiB, charged 0 bytes"
     ARGS --device simulated --device-memory 16K)
-flights_test(device.json OUT "\"device\": {" "\"equal_columns\": 14," "\"dropped\": 0," "\"hazards\": 0," "\"allocator\": \"flights\"," "\"live_blocks\": 266,"
+program_test(flights device.json OUT "\"device\": {" "\"equal_columns\": 14," "\"dropped\": 0," "\"hazards\": 0," "\"allocator\": \"flights\"," "\"live_blocks\": 266,"
     ARGS --device simulated --json)
-flights_test(device.none OUT "5 of 5 answers equal" ARGS --device none)
-flights_test(device.unknown CODE 2 ERR "--device: gpu not in {none,simulated,cuda}" ARGS --device gpu)
-flights_test(device.no_size CODE 2 ERR "--device-memory" ARGS --device simulated --device-memory little)
+program_test(flights device.none OUT "5 of 5 answers equal" ARGS --device none)
+program_test(flights device.unknown CODE 2 ERR "--device: gpu not in {none,simulated,cuda}" ARGS --device gpu)
+program_test(flights device.no_size CODE 2 ERR "--device-memory" ARGS --device simulated --device-memory little)
 add_test(NAME example.flights.device.every_limit COMMAND ${CMAKE_COMMAND}
     -D program=$<TARGET_FILE:flights> -D set=roxie -D device=simulated -P ${flights_tests}/every_limit.cmake)
 add_test(NAME example.flights.device.cuda COMMAND ${CMAKE_COMMAND}
@@ -187,40 +165,40 @@ set_tests_properties(example.flights.device.every_limit example.flights.device.c
 
 # Who held the memory, at the peak: text and JSON. In numbers, and that limits of operators hold: accounts.py.
 foreach(set IN ITEMS roxie thor out_of_band)
-    flights_test(explain.${set}
+    program_test(flights explain.${set}
         OUT "Memory by account: accounts of flights at the peak\n  flights: [0-9.]+ [KM]iB used of 16 MiB, peak "
             "\n    delays: " "\n      delays/join: [0-9.]+ [KM]iB used, peak " "\n        delays/join/pairs: " "\n      delays/sort: "
             "\n    load: " "\n      load/read: " "\n        load/read/flights: [0-9.]+ MiB used" "afterwards: 0 rows, charged 0 B"
         ARGS --set ${set} --threads 2 --explain-memory)
 endforeach()
-flights_test(explain.device OUT "\n      device/copy: [0-9]+ KiB used" ARGS --explain-memory --device simulated --rows 1)
-flights_test(explain.json OUT "\"accounts_at_peak\": {" "\"name\": \"load/read\"," "\"reservation\": 0," "\"own\": " ARGS --explain-memory --json)
+program_test(flights explain.device OUT "\n      device/copy: [0-9]+ KiB used" ARGS --explain-memory --device simulated --rows 1)
+program_test(flights explain.json OUT "\"accounts_at_peak\": {" "\"name\": \"load/read\"," "\"reservation\": 0," "\"own\": " ARGS --explain-memory --json)
 
 # An operator's limit: the page names the operator and who holds the memory; the other queries are answered.
-flights_test(operator.refused CODE 12
+program_test(flights operator.refused CODE 12
     OUT "No answer: delays/join is refused [0-9]+ KiB; it uses [0-9]+ KiB of 300 KiB" "4 of 4 answers equal" "afterwards: 0 rows, charged 0 B"
     ERR "^out of memory: operator delays/join is refused [0-9]+ KiB: it uses [0-9]+ KiB of 300 KiB\n" "row manager delays/join/[a-z]+ "
         "accounts of flights: [0-9.]+ [KM]iB used of 16 MiB, peak [0-9.]+ [KM]iB; largest holders:\n    load/read/flights: [0-9.]+ MiB charged"
         "    delays/join/[a-z]+: [0-9]+ KiB charged"
     ARGS --threads 2 --operator-limit delays/join=300K)
-flights_test(operator.json CODE 12 OUT "\"refused\": .\n    {\n      \"operator\": \"sorted/sort\",\n      \"requested\": [0-9]+,\n      \"used\": [0-9]+,\n      \"limit\": 102400\n"
+program_test(flights operator.json CODE 12 OUT "\"refused\": .\n    {\n      \"operator\": \"sorted/sort\",\n      \"requested\": [0-9]+,\n      \"used\": [0-9]+,\n      \"limit\": 102400\n"
     ERR "operator sorted/sort is refused" ARGS --json --operator-limit sorted/sort=100K)
-flights_test(operator.reader CODE 12 ERR "^out of memory: operator load/read is refused [0-9]+ KiB: it uses [0-9.]+ [KM]iB of 1 MiB\n" "load/read/blocks: [0-9]+ KiB charged"
+program_test(flights operator.reader CODE 12 ERR "^out of memory: operator load/read is refused [0-9]+ KiB: it uses [0-9.]+ [KM]iB of 1 MiB\n" "load/read/blocks: [0-9]+ KiB charged"
     ARGS --threads 2 --operator-limit read=1M)
-flights_test(operator.blocks CODE 12 ERR "^out of memory: operator load/read is refused 128 KiB: it uses 0 bytes of 100 KiB\n" "out of memory: a buffer of 128 KiB for account load/read/blocks: over the limit: account load/read uses 0 bytes of 100 KiB"
+program_test(flights operator.blocks CODE 12 ERR "^out of memory: operator load/read is refused 128 KiB: it uses 0 bytes of 100 KiB\n" "out of memory: a buffer of 128 KiB for account load/read/blocks: over the limit: account load/read uses 0 bytes of 100 KiB"
     ARGS --operator-limit read=100K)
-flights_test(operator.device CODE 12 ERR "^out of memory: operator device/copy is refused" ARGS --device simulated --operator-limit copy=1K)
+program_test(flights operator.device CODE 12 ERR "^out of memory: operator device/copy is refused" ARGS --device simulated --operator-limit copy=1K)
 # Rows of the one thread, or a buffer of the other: whoever comes first to the limit.
-flights_test(operator.whole CODE 12
+program_test(flights operator.whole CODE 12
     ERR "^out of memory: ([0-9]+ bytes for [a-z]+ refused|a buffer of [0-9]+ KiB for account load/read/[a-z]+): over the limit: account flights uses [0-9.]+ MiB of 4 MiB\n"
     ARGS --memory 4M --operator-limit join=16M --threads 2)
-flights_test(operator.enough OUT "5 of 5 answers equal" ARGS --threads 2 --operator-limit join=2M --operator-limit group=1M --operator-limit read=8M)
-flights_test(operator.unknown CODE 2
+program_test(flights operator.enough OUT "5 of 5 answers equal" ARGS --threads 2 --operator-limit join=2M --operator-limit group=1M --operator-limit read=8M)
+program_test(flights operator.unknown CODE 2
     ERR "--operator-limit: no operator \"jion\"; use one of read, load/read, join, carriers/join, group, .*sorted/sort, copy, device/copy\n"
     ARGS --operator-limit jion=1M)
-flights_test(operator.no_size CODE 2 ERR "--operator-limit" ARGS --operator-limit join=much)
-flights_test(operator.no_name CODE 2 ERR "--operator-limit: join: not NAME=SIZE" ARGS --operator-limit join)
-flights_test(operator.help OUT "--operator-limit NAME=SIZE" "--explain-memory" ARGS --help)
+program_test(flights operator.no_size CODE 2 ERR "--operator-limit" ARGS --operator-limit join=much)
+program_test(flights operator.no_name CODE 2 ERR "--operator-limit: join: not NAME=SIZE" ARGS --operator-limit join)
+program_test(flights operator.help OUT "--operator-limit NAME=SIZE" "--explain-memory" ARGS --help)
 find_package(Python3 COMPONENTS Interpreter QUIET)
 foreach(check IN ITEMS sums growth limits resident)
     if(Python3_FOUND AND NOT (check STREQUAL "resident" AND ALLOT_SANITIZE)) # a sanitizer's memory is resident, too
