@@ -6,6 +6,9 @@ set(tpch_text --data ${PROJECT_SOURCE_DIR}/examples/tpch/data/sf0.001 --expected
 program_test(tpch text OUT "6 queries.*0 tasks began again" ARGS ${tpch_text} --memory 16MiB --tasks 4)
 program_test(tpch little_memory SPILL OUT "\"written\":[1-9]" ARGS ${tpch_text} --memory 1MiB --tasks 4 --json)
 program_test(tpch one_thread SPILL OUT "6 queries" ARGS ${tpch_text} --memory 1MiB --threads 1 --compare)
+# Scans and a join that work on parts of their rows, alone.
+program_test(tpch splits SPILL OUT "\"query\":\"sort\",\"right\":true,[^}]*\"splits\":[1-9]" "\"query\":\"join\",\"right\":true,[^}]*\"splits\":[1-9]"
+    ARGS ${tpch_text} --memory 800KiB --threads 1 --tasks 4 --json)
 program_test(tpch raise CODE 12 OUT "q1 .*right" ERR "sort: out of memory: .*account memory uses" "    sort: .*[0-9] buffers"
     ARGS ${tpch_text} --query sort,q1 --memory 1500KiB --threads 1 --oom raise --spill none)
 program_test(tpch too_little CODE 12 ERR "reader of warm up.*account memory uses" ARGS ${tpch_text} --memory 100KiB)
@@ -16,6 +19,11 @@ if(TARGET allot_parquet AND ALLOT_TPCHGEN)
     program_test(tpch parquet_queries SPILL OUT "6 queries" ARGS --data ${CMAKE_CURRENT_BINARY_DIR}/data/sf0.001 --expected ${tpch_answers}/sf0.001.json --memory 6MiB --tasks 4)
     set_tests_properties(example.tpch.parquet_queries PROPERTIES FIXTURES_REQUIRED tpch_parquet)
 endif()
+add_executable(tpch_engine ${PROJECT_SOURCE_DIR}/tests/examples/tpch_engine.cpp engine/engine.cpp)
+allot_program(tpch_engine)
+target_link_libraries(tpch_engine PRIVATE tpch_data)
+add_test(NAME example.tpch.engine COMMAND tpch_engine)
+set_tests_properties(example.tpch.engine PROPERTIES LABELS example TIMEOUT 60)
 # The bench beside DuckDB, its smoke: without DuckDB.
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_FOUND)

@@ -119,8 +119,8 @@ class promised_pages {
   public:
     explicit promised_pages(account_node& by) noexcept : by_(by) {}
 
-    // Holds bytes of the pool. False: it needs none of what is reserved, or that would not help. What an earlier attempt
-    // of the request has held was cancelled.
+    // Holds bytes of the pool. False: it needs none of what is reserved, or that would not help. What an earlier
+    // attempt of the request has held was cancelled.
     bool hold(account_node& pool, std::size_t bytes) noexcept {
         failed();
         const locked_tree scope(pool);

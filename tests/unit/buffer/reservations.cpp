@@ -104,8 +104,8 @@ TEST_CASE("what a query has reserved pays for the pages that a pool needs for it
 }
 
 TEST_CASE("a promise is whole again where the arena has no page for it", "[buffer][reservation]") {
-    struct borrows : allot::policies<allot::page::of<allot::arena<>>, allot::ledger::pool, allot::fit::runs,
-                                     allot::oom::null> {};
+    struct borrows
+        : allot::policies<allot::page::of<allot::arena<>>, allot::ledger::pool, allot::fit::runs, allot::oom::null> {};
     allot::arena<> small{limit{512_KiB}};
     account engine{name{"engine"}, limit{1_MiB}}, query{engine, name{"query"}}, other{engine, name{"other"}};
     allot::chunk_arena<borrows> pool{small, engine, name{"pool"}, allot::chunk_bytes{64_KiB}};
