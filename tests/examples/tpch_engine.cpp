@@ -84,10 +84,10 @@ void test_runs() {
     }
     std::vector<const tpch::sorted_run*> all;
     for (const tpch::sorted_run& r : runs) all.push_back(&r);
-    std::int32_t next = 0;
+    std::int32_t next = 0, calls = 0;
     for (const tpch::key_range range : {tpch::key_range{0, 1}, {1, 20'000}, {20'000, 20'001}, {20'001, 0}})
-        tpch::merge<numbered>(all, range, [&](const numbered& r) { next += r.number == next; });
-    check(next == rows, "all rows come in order, once");
+        tpch::merge<numbered>(all, range, [&](const numbered& r) { ++calls, next += r.number == next; });
+    check(next == rows && calls == rows, "all rows come in order, once");
 }
 
 } // namespace
