@@ -59,7 +59,7 @@ class partitions {
     std::vector<batch_list> parts_;
 };
 
-/// How many bits make partitions of so many bytes, each at most a quarter of a thread's share. Not so many that their
+/// The bits of a hash that cut these bytes into partitions of at most a quarter of a thread's share. Fewer where their
 /// batches would be small.
 inline unsigned partition_bits(const engine& in, std::size_t bytes, unsigned least = 0) {
     unsigned bits = least;

@@ -32,7 +32,7 @@ template <class Row> class row_table {
     row_table(engine& in, allot::account& by, std::size_t rows) : in_(in), by_(by) {
         make_heads(2 * std::bit_floor(rows | 64));
     }
-    /// Bytes that a table of so many rows takes.
+    /// The bytes of a table with these rows, which have `bytes` together.
     static constexpr std::size_t bytes_for(std::size_t rows, std::size_t bytes) {
         return bytes + rows * (sizeof(slot) - sizeof(Row) + 4 * 3 / 2) + chunk_bytes;
     }
