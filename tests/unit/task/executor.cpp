@@ -589,7 +589,8 @@ TEST_CASE("a task that is chosen gets another place, is withdrawn, or ends with 
                 [&](int) { ++sunk; });
             is_added = true;
             other.add({.overhead = 700_KiB}, [&] { c = ++order; });
-            until([&] { return called.load(); });
+            until(
+                [&] { return called && run.stats().running == 1; }); // it was refused: no memory of `busy` comes to it
             goes = true;
             busy.wait(), other.wait(), last.wait();
             CHECK((how == 0 ? c == 1 && b == 2 && sunk == 1 : c == 1 && b == 0 && sunk == 0));
