@@ -1,5 +1,6 @@
 // flights: reads CSV files and answers queries, with all rows in row managers under a limit. `flights --help` lists the
 // options.
+#include "../shared/device_error.hpp"
 #include "options.hpp"
 #include "report.hpp"
 #include "sets.hpp"
@@ -65,7 +66,7 @@ int main(int argc, char** argv) {
     } catch (const flights::operator_refused& e) {
         fmt::print(stderr, "{}\n", e.what());
         return exit_code::out_of_memory;
-    } catch (const flights::device_error& e) {
+    } catch (const shared::device_error& e) {
         fmt::print(stderr, "flights: --device {}: {}\n", asked.device, e.what());
         return exit_code::no_device;
     } catch (const flights::csv::input_error& e) {

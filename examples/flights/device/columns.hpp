@@ -6,6 +6,7 @@
 // copied back. At the limit the newest chunk is dropped, and copied again when it is needed, so a scan from the start
 // finds the oldest chunks on the device.
 #pragma once
+#include "../../shared/device_error.hpp"
 #include "../tables.hpp"
 #include "device.hpp"
 #include <allot/device/api.hpp>
@@ -21,17 +22,7 @@ namespace flights {
 template <class Api>
 struct column_memory : allot::policies<allot::page::on_device<Api>, allot::fit::best, allot::order::stream> {};
 
-inline void must(const allot::device::result<>& done) {
-    if (done) return;
-    char text[256];
-    allot::text_writer out{text};
-    write(out, done.error());
-    throw device_error(out.c_str());
-}
-template <class T> T must(const allot::device::result<T>& got) {
-    if (!got) must(allot::device::result<>{got.error()});
-    return *got;
-}
+using shared::must;
 
 template <class Api> class device_columns {
   public:

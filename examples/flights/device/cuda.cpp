@@ -27,14 +27,14 @@ class cuda_side final : public device_side {
 } // namespace
 
 std::unique_ptr<device_side> cuda(const options& asked, const flight_chunks& from, std::pmr::memory_resource& memory) {
-    if (must(allot::device::cuda{}.device_count()) == 0) throw device_error("no device");
+    if (must(allot::device::cuda{}.device_count()) == 0) throw shared::device_error("no device");
     return std::make_unique<cuda_side>(asked, from, memory);
 }
 
 #else
 
 std::unique_ptr<device_side> cuda(const options&, const flight_chunks&, std::pmr::memory_resource&) {
-    throw device_error("this program was built without CUDA: no toolkit 12.8 or later was found");
+    throw shared::device_error("this program was built without CUDA: no toolkit 12.8 or later was found");
 }
 
 #endif

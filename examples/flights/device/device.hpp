@@ -8,15 +8,9 @@
 #include <memory>
 #include <memory_resource>
 #include <span>
-#include <stdexcept>
 #include <string>
 
 namespace flights {
-
-/// There is no such device, or one of its calls failed.
-struct device_error : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
 
 struct device_outcome {
     std::string device;                         // empty: no device
@@ -65,7 +59,7 @@ class device_side {
     virtual device_outcome finish() = 0;
 };
 
-/// Null for --device none. Throws device_error if there is no such device. Requires: the chunks and the memory
+/// Null for --device none. Throws shared::device_error if there is no such device. Requires: the chunks and the memory
 /// outlive the result.
 std::unique_ptr<device_side> open_device(const options& asked, const flight_chunks& from,
                                          std::pmr::memory_resource& memory);
