@@ -1,4 +1,5 @@
 // tpch: queries of TPC-H in too little memory, several at a time below one limit. `tpch --help` lists the options.
+#include "../shared/device_error.hpp"
 #include "engine/query.hpp"
 #include "options.hpp"
 #include "outcome.hpp"
@@ -40,6 +41,7 @@ void explain(const std::exception& e, query_outcome& o) {
         o.out_of_memory = true;
         if (o.page.empty()) o.page = oom->report();
     }
+    o.device_failed = o.device_failed || dynamic_cast<const shared::device_error*>(&e) != nullptr;
     o.error += (o.error.empty() ? "" : ": ") + std::string(e.what());
     try {
         std::rethrow_if_nested(e);
@@ -50,13 +52,14 @@ void explain(const std::exception& e, query_outcome& o) {
     }
 }
 
-query_outcome run_one(engine& in, const database& from, live_lines& lines, const known_query& which, std::size_t place,
-                      const nlohmann::json& expected) {
+query_outcome run_one(engine& in, const database& from, device_side* device, live_lines& lines,
+                      const known_query& which, std::size_t place, const nlohmann::json& expected) {
     query_outcome o;
     o.name = which.name;
     const auto began = clock::now();
     try {
         query q{in, from, which.name, static_cast<std::int64_t>(place)};
+        q.device = device;
         lines.begin(q, which.name);
         try {
             o.answer = which.run(q);
@@ -108,6 +111,7 @@ outcome run_all(const options& asked, const database& from, std::size_t limit, u
                .threads = asked.threads,
                .spill = asked.spill == "none" ? "" : asked.spill,
                .begins_again = asked.oom == "state_machine"}};
+    const auto device = open_device(asked.device, asked.device_memory, in);
     warm_up(in, from);
     in.pool.trim();
     restart_peak();
@@ -122,11 +126,12 @@ outcome run_all(const options& asked, const database& from, std::size_t limit, u
         for (unsigned c = 0; c != at_once; ++c)
             clients.emplace_back([&] {
                 for (std::size_t i; (i = next++) < out.queries.size();)
-                    out.queries[i] = run_one(in, from, lines, query_named(asked.queries[i]), i, expected);
+                    out.queries[i] = run_one(in, from, device.get(), lines, query_named(asked.queries[i]), i, expected);
             });
     }
     out.seconds = seconds_since(began), out.processor_seconds = processor_seconds() - processor;
     out.resident = peak_beyond(out.start);
+    if (device != nullptr) out.device = device->outcome();
     out.stored = in.data.stats(), out.tasks = in.tasks.stats(), out.ran_out = in.run.stats().ran_out;
     return out;
 }
@@ -139,21 +144,22 @@ int run(const options& asked) {
         if (!file) throw std::runtime_error("there is no file " + asked.expected);
         file >> expected;
     }
-    std::vector<double> alone;
+    outcome alone;
     if (asked.compare) // one after the other, in memory for all
-        for (const query_outcome& q :
-             run_all(asked, from, std::max(asked.memory, std::size_t{4} << 30), 1, nlohmann::json::object()).queries)
-            alone.push_back(q.seconds);
+        alone = run_all(asked, from, std::max(asked.memory, std::size_t{4} << 30), 1, nlohmann::json::object());
     outcome out = run_all(asked, from, asked.memory, asked.tasks, expected);
-    for (std::size_t i = 0; i != alone.size(); ++i) out.queries[i].alone = alone[i];
+    out.device.hazards += alone.device.hazards;
+    for (std::size_t i = 0; i != alone.queries.size(); ++i) out.queries[i].alone = alone.queries[i].seconds;
     fmt::print("{}", asked.json ? json_of(out) : table_of(out));
-    bool failed = false, out_of_memory = false, right = true;
+    bool failed = false, out_of_memory = false, device_failed = false, right = out.device.hazards == 0;
     for (const query_outcome& q : out.queries) {
+        device_failed = device_failed || q.device_failed;
         failed = failed || !q.error.empty(), out_of_memory = out_of_memory || q.out_of_memory, right = right && q.right;
         if (!q.page.empty()) fmt::print(stderr, "\n{}: {}", q.name, q.page);
     }
     if (!right) return exit_code::wrong_answer;
     if (out_of_memory) return exit_code::out_of_memory;
+    if (device_failed) return exit_code::no_device;
     return failed ? exit_code::failed : exit_code::done;
 }
 
@@ -168,6 +174,9 @@ int main(int argc, char** argv) {
     } catch (const allot::out_of_memory& e) {
         fmt::print(stderr, "tpch: {}\n{}\n", e.what(), e.report());
         return tpch::exit_code::out_of_memory;
+    } catch (const shared::device_error& e) {
+        fmt::print(stderr, "tpch: --device {}: {}\n", asked.device, e.what());
+        return tpch::exit_code::no_device;
     } catch (const allot::spill_error& e) {
         fmt::print(stderr, "tpch: --spill: {}\n", e.what());
         return tpch::exit_code::bad_input;

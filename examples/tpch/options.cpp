@@ -22,6 +22,11 @@ bool parse(int argc, char** argv, options& out, int& code) {
     app.add_option("--oom", out.oom, "what happens without memory: tasks begin again, or the query ends")
         ->check(CLI::IsMember({"state_machine", "raise"}))
         ->capture_default_str();
+    app.add_option("--device", out.device, "where query 1 adds up: none, simulated, cuda")
+        ->check(CLI::IsMember({"none", "simulated", "cuda"}))
+        ->capture_default_str();
+    app.add_option("--device-memory", out.device_memory, "bytes of the device for all queries together")
+        ->transform(CLI::AsSizeValue(true));
     app.add_flag("--compare", out.compare, "first run each query alone, in memory for all, and show both times");
     app.add_flag("--json", out.json, "one line of JSON for each query");
     app.add_flag("--quiet", out.quiet, "no lines while it runs");

@@ -1,5 +1,6 @@
 // What a run has done, for the report.
 #pragma once
+#include "device/device.hpp"
 #include <allot/oom/task_record.hpp>
 #include <allot/spill/store_stats.hpp>
 #include <cstddef>
@@ -18,7 +19,7 @@ struct query_outcome {
     double alone = 0;        // the same alone, with memory for all; 0: not measured
     std::size_t peak = 0;    // bytes charged to it at most
     allot::oom::task_stats task;
-    bool checked = false, right = true, out_of_memory = false;
+    bool checked = false, right = true, out_of_memory = false, device_failed = false;
 };
 
 struct outcome {
@@ -29,6 +30,7 @@ struct outcome {
     std::uint64_t ran_out = 0;           // tasks that began again
     allot::store_stats stored;
     allot::oom::task_stats tasks;
+    device_outcome device;
 };
 
 } // namespace tpch

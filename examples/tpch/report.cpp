@@ -30,6 +30,9 @@ std::string table_of(const outcome& o) {
         fmt::format("resident at most {:.1f} MiB, beyond the {:.1f} MiB of the start\n", mib(o.resident), mib(o.start));
     out += fmt::format("{:.1f} MiB left memory: {:.1f} MiB written, {:.1f} MiB read; {} tasks began again\n",
                        mib(o.stored.bytes_left), mib(o.stored.bytes_written), mib(o.stored.bytes_read), o.ran_out);
+    if (const device_outcome& d = o.device; !d.name.empty())
+        out += fmt::format("device {}: at most {:.2f} of {:.2f} MiB, {:.1f} MiB copied, {} hazards\n", d.name,
+                           mib(d.peak), mib(d.limit), mib(d.copied), d.hazards);
     return out;
 }
 
@@ -59,7 +62,12 @@ std::string json_of(const outcome& o) {
                           {"failures", o.stored.failures},
                           {"rollbacks", o.tasks.rollbacks},
                           {"splits", o.tasks.splits},
-                          {"ran_out", o.ran_out}}
+                          {"ran_out", o.ran_out},
+                          {"device", o.device.name},
+                          {"device_limit", o.device.limit},
+                          {"device_peak", o.device.peak},
+                          {"device_copied", o.device.copied},
+                          {"hazards", o.device.hazards}}
                .dump() +
            "\n";
     return out;

@@ -160,7 +160,7 @@ program_test(flights device.no_size CODE 2 ERR "--device-memory" ARGS --device s
 add_test(NAME example.flights.device.every_limit COMMAND ${CMAKE_COMMAND}
     -D program=$<TARGET_FILE:flights> -D set=roxie -D device=simulated -P ${flights_tests}/every_limit.cmake)
 add_test(NAME example.flights.device.cuda COMMAND ${CMAKE_COMMAND}
-    -D program=$<TARGET_FILE:flights> -P ${flights_tests}/device_cuda.cmake)
+    -D program=$<TARGET_FILE:flights> -D name=flights -D "right=14 of 14 columns unchanged" -P ${flights_tests}/device_cuda.cmake)
 set_tests_properties(example.flights.device.every_limit example.flights.device.cuda PROPERTIES LABELS example TIMEOUT 300)
 
 # Who held the memory, at the peak: text and JSON. In numbers, and that limits of operators hold: accounts.py.

@@ -27,7 +27,7 @@ std::shared_ptr<allot::home> engine::home_in(const std::string& folder) {
     return std::make_shared<allot::spill_files>(disk, folder);
 }
 
-allot::out_of_memory engine::out_of_memory_now(const allot::charge_status& why) const {
+allot::out_of_memory engine::out_of_memory_now(const allot::charge_status& why, const allot::account& top) {
     char line[allot::out_of_memory::line_bytes];
     allot::charge_status refused = why;
     refused.outcome = why.refused; // what the verdict was about
@@ -38,7 +38,7 @@ allot::out_of_memory engine::out_of_memory_now(const allot::charge_status& why) 
         out.put("out of memory: ");
         write(out, refused);
         out.newline();
-        allot::write_accounts(out, memory);
+        allot::write_accounts(out, top);
     };
     return {text.view(), page, refused};
 }

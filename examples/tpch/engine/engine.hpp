@@ -50,11 +50,13 @@ class engine {
 
     /// Calls body(): an attempt of a task. Throws: out_of_memory with a page of all accounts, where tasks do not begin
     /// again.
-    template <class Body> auto attempt(Body&& body) {
+    template <class Body> auto attempt(Body&& body) { return attempt(memory, body); }
+    /// The same, with a page of the accounts at and below `top`.
+    template <class Body> auto attempt(const allot::account& top, Body&& body) {
         try {
             return body();
         } catch (const allot::verdict_error& e) {
-            if (!begins_again_) throw out_of_memory_now(e.why());
+            if (!begins_again_) throw out_of_memory_now(e.why(), top);
             throw;
         }
     }
@@ -79,7 +81,7 @@ class engine {
 
   private:
     std::shared_ptr<allot::home> home_in(const std::string& folder);
-    allot::out_of_memory out_of_memory_now(const allot::charge_status& why) const;
+    static allot::out_of_memory out_of_memory_now(const allot::charge_status& why, const allot::account& top);
 
     unsigned threads_;
     bool begins_again_;

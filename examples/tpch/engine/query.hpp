@@ -36,6 +36,8 @@ class database {
     mutable std::map<std::string, std::unique_ptr<table>> tables_;
 };
 
+class device_side;
+
 struct query {
     /// Tasks of a query with a lower `place` start first, and are rolled back last.
     query(engine& e, const database& d, const char* name, std::int64_t place = 0)
@@ -46,6 +48,7 @@ struct query {
     const database& from;
     allot::task_group tasks;
     allot::chunk_arena<reader_blocks> readers;
+    device_side* device = nullptr; // of query 1; null: the host
 };
 
 /// Work of a scan: rows [first, first + rows) of a table. Half of it needs half of the memory.

@@ -1,0 +1,26 @@
+// Query 1 as its scan tasks see it: what the rows of one task go into, on the host or on a device.
+#pragma once
+
+#include "../data/table.hpp"
+#include "q1_lines.hpp"
+#include <array>
+#include <cstdint>
+#include <memory>
+
+namespace tpch::q1 {
+
+using sums = std::array<std::array<std::int64_t, sums_of_group>, groups>;
+
+/// The lines of a chunk that has the columns of query 1.
+lines lines_of(const chunk& c);
+
+class adder {
+  public:
+    virtual ~adder() = default;
+    /// Throws: as the memory that it uses.
+    virtual void add(const chunk& c) = 0;
+    /// Returns: the sums of all chunks. Requires: nothing is called afterwards.
+    virtual std::unique_ptr<sums> take() = 0;
+};
+
+} // namespace tpch::q1
