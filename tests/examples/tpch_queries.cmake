@@ -15,16 +15,16 @@ program_test(tpch too_little CODE 12 ERR "reader of warm up.*account memory uses
 program_test(tpch no_data CODE 3 ERR "no lineitem.parquet and no lineitem.tbl" ARGS --data /nowhere)
 program_test(tpch no_spill_folder CODE 3 ERR "--spill: .*No such file" ARGS ${tpch_text} --spill /nowhere/at/all)
 program_test(tpch wrong_option CODE 2 ERR "--memory" ARGS ${tpch_text} --memory much)
-# With a device: the same sums. Under 128 KiB a chunk of 2048 rows does not fit beside the sums of its task; under 64 KiB no chunk does.
+# With a device: the same sums. Under 112 KiB a chunk of 2048 rows does not fit beside the sums of its task; under 64 KiB no chunk does.
 set(tpch_q1 ${tpch_text} --memory 4MiB --threads 4 --tasks 4 --query q1,q1,q1,q1 --device)
 program_test(tpch device OUT "(q1 [^\n]* right\n)(q1 [^\n]* right\n)(q1 [^\n]* right\n)(q1 [^\n]* right\n)" "\ndevice simulated: at most 0.[0-9]+ of 64.00 MiB, [0-9.]+ MiB copied, 0 hazards\n"
     ARGS ${tpch_q1} simulated)
-program_test(tpch device.splits OUT "\"query\":\"q1\",\"right\":true,[^}]*\"splits\":[1-9]" "\"device\":\"simulated\",\"device_copied\":[1-9][0-9]*,\"device_limit\":131072,\"device_peak\":131072," "\"hazards\":0,"
-    ARGS ${tpch_q1} simulated --device-memory 128KiB --json)
+program_test(tpch device.splits OUT "\"query\":\"q1\",\"right\":true,[^}]*\"splits\":[1-9]" "\"device\":\"simulated\",\"device_copied\":[1-9][0-9]*,\"device_limit\":114688,\"device_peak\":114688," "\"hazards\":0,"
+    ARGS ${tpch_q1} simulated --device-memory 112KiB --json)
 program_test(tpch device.every_query SPILL OUT "6 queries" ", 0 hazards\n" ARGS ${tpch_text} --memory 1MiB --tasks 4 --device simulated --device-memory 192KiB --compare)
 program_test(tpch device.too_small CODE 12 OUT "q1 [^\n]* out of memory: " ERR "account device memory uses 64 KiB of 64 KiB" "\n  tasks: [1-4]\n    q1 "
     ARGS ${tpch_q1} simulated --device-memory 64KiB)
-program_test(tpch device.raise CODE 12 ERR "\naccounts of device memory\n  device memory: 128 KiB used of 128 KiB, .*\n    tpch: 128 KiB used" ARGS ${tpch_q1} simulated --device-memory 128KiB --oom raise)
+program_test(tpch device.raise CODE 12 ERR "\naccounts of device memory\n  device memory: [0-9]+ KiB used of 112 KiB, .*\n    tpch: [0-9]+ KiB used" ARGS ${tpch_q1} simulated --device-memory 112KiB --oom raise)
 program_test(tpch device.unknown CODE 2 ERR "--device: gpu not in {none,simulated,cuda}" ARGS ${tpch_q1} gpu)
 list(JOIN tpch_text "@@" tpch_cuda_args)
 add_test(NAME example.tpch.device.cuda COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:tpch> -D name=tpch -D "args=${tpch_cuda_args}@@--query@@q1,q1@@--tasks@@2"

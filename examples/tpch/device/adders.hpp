@@ -122,29 +122,25 @@ template <class Machine> class adders_on final : public device_side {
             shared::must(of_.machine_.api().fill_async(sums_.get(), 0, sizeof(q1::sums), *on_));
         }
         void add(const chunk& c) override {
-            std::array<block, 9> blocks;
-            std::array<device_bytes, 9> reads{};
+            std::array<block, 7> blocks;
+            std::array<device_bytes, 7> reads{};
             std::size_t copies = 0;
-            const auto copy = [&]<class T>(const T* from, std::size_t n) {
-                const std::size_t bytes = n * sizeof(T), i = copies++;
+            const auto copy = [&]<class T>(const T* from) {
+                const std::size_t bytes = c.rows() * sizeof(T), i = copies++;
                 blocks[i] = of_.allocate(bytes, *on_);
                 of_.copy(blocks[i].get(), from, bytes, *on_);
                 reads[i] = {blocks[i].get(), bytes};
                 return static_cast<const T*>(blocks[i].get());
             };
-            const q1::lines l = q1::lines_of(c);
-            // An empty text at the end has a first letter, too: one byte of the slack.
-            const q1::lines there{copy(l.quantities, l.rows),
-                                  copy(l.prices, l.rows),
-                                  copy(l.discounts, l.rows),
-                                  copy(l.taxes, l.rows),
-                                  copy(l.flag_at, l.rows),
-                                  copy(l.status_at, l.rows),
-                                  copy(l.flags, std::size_t{c.offsets(4)[l.rows]} + 1),
-                                  copy(l.statuses, std::size_t{c.offsets(5)[l.rows]} + 1),
-                                  copy(l.days, l.rows),
-                                  l.rows,
-                                  l.last_day};
+            const q1::lines there{copy(c.longs(0).data()),
+                                  copy(c.longs(1).data()),
+                                  copy(c.longs(2).data()),
+                                  copy(c.longs(3).data()),
+                                  copy(letters_of(c, 4)),
+                                  copy(letters_of(c, 5)),
+                                  copy(c.ints(6).data()),
+                                  c.rows(),
+                                  q1::last_day};
             of_.machine_.add_up(*on_, there, reads, static_cast<std::int64_t*>(sums_.get()));
         }
         std::unique_ptr<q1::sums> take() override {
@@ -155,7 +151,15 @@ template <class Machine> class adders_on final : public device_side {
         }
 
       private:
+        /// The first letter of each text; valid until the next call.
+        const char* letters_of(const chunk& c, std::size_t column) {
+            letters_.resize(c.rows());
+            for (std::size_t i = 0; i != c.rows(); ++i) letters_[i] = c.text_bytes(column)[c.offsets(column)[i]];
+            return letters_.data();
+        }
+
         adders_on& of_;
+        std::vector<char> letters_;
         const typename stream_pool<api_type>::use on_;
         const block sums_;
     };

@@ -21,8 +21,8 @@ class simulated_machine {
         all.push_back({sums, sizeof(q1::sums)});
         const auto kernel = [l, sums] {
             for (std::size_t i = 0; i != l.rows; ++i) {
-                if (l.days[i] > l.last_day) continue;
-                const q1::addends a = q1::addends_of(l, i);
+                if (!l.wanted(i)) continue;
+                const q1::addends a = l[i];
                 for (std::size_t k = 0; k != q1::sums_of_group; ++k)
                     sums[a.group * q1::sums_of_group + k] += a.values[k];
             }

@@ -2,18 +2,9 @@
 #include "../device/device.hpp"
 #include "queries.hpp"
 #include <array>
-#include <chrono>
 #include <string>
 
 namespace tpch::q1 {
-
-constexpr std::int32_t last_day =
-    (std::chrono::sys_days{std::chrono::December / 1 / 1998} - std::chrono::days{90}).time_since_epoch().count();
-
-lines lines_of(const chunk& c) {
-    return {c.longs(0).data(), c.longs(1).data(), c.longs(2).data(), c.longs(3).data(), c.offsets(4), c.offsets(5),
-            c.text_bytes(4),   c.text_bytes(5),   c.ints(6).data(),  c.rows(),          last_day};
-}
 
 static void add(sums& to, std::size_t group, const std::int64_t* values) {
     for (std::size_t k = 0; k != sums_of_group; ++k) to[group][k] += values[k];
@@ -22,10 +13,14 @@ static void add(sums& to, std::size_t group, const std::int64_t* values) {
 class adder_on_host final : public adder {
   public:
     void add(const chunk& c) override {
-        const lines l = lines_of(c);
-        for (std::size_t i = 0; i != l.rows; ++i) {
-            if (l.days[i] > l.last_day) continue;
-            const addends a = addends_of(l, i);
+        const auto quantities = c.longs(0), prices = c.longs(1), discounts = c.longs(2), taxes = c.longs(3);
+        const char *const flags = c.text_bytes(4), *const statuses = c.text_bytes(5);
+        const std::uint32_t *const flag_at = c.offsets(4), *const status_at = c.offsets(5);
+        const auto days = c.ints(6);
+        for (std::size_t i = 0; i != c.rows(); ++i) {
+            if (days[i] > last_day) continue;
+            const addends a =
+                addends_of(quantities[i], prices[i], discounts[i], taxes[i], flags[flag_at[i]], statuses[status_at[i]]);
             q1::add(*sums_, a.group, a.values);
         }
     }

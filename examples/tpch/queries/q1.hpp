@@ -4,6 +4,7 @@
 #include "../data/table.hpp"
 #include "q1_lines.hpp"
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 
@@ -11,13 +12,13 @@ namespace tpch::q1 {
 
 using sums = std::array<std::array<std::int64_t, sums_of_group>, groups>;
 
-/// The lines of a chunk that has the columns of query 1.
-lines lines_of(const chunk& c);
+constexpr std::int32_t last_day =
+    (std::chrono::sys_days{std::chrono::December / 1 / 1998} - std::chrono::days{90}).time_since_epoch().count();
 
 class adder {
   public:
     virtual ~adder() = default;
-    /// Throws: as the memory that it uses.
+    /// Requires: the chunk has the columns of query 1. Throws: as the memory that it uses.
     virtual void add(const chunk& c) = 0;
     /// Returns: the sums of all chunks. Requires: nothing is called afterwards.
     virtual std::unique_ptr<sums> take() = 0;

@@ -6,16 +6,6 @@
 
 namespace tpch::q1 {
 
-/// Columns of some rows of lineitem. Those that were shipped after the last day are left out.
-struct lines {
-    const std::int64_t *quantities, *prices, *discounts, *taxes;
-    const std::uint32_t *flag_at, *status_at; // where the first letters are
-    const char *flags, *statuses;
-    const std::int32_t* days;
-    std::size_t rows;
-    std::int32_t last_day;
-};
-
 constexpr std::size_t groups = 32 * 32; // by the letters of flag and status
 constexpr std::size_t sums_of_group = 6;
 
@@ -24,10 +14,25 @@ struct addends {
     std::size_t group;
     std::int64_t values[sums_of_group];
 };
-constexpr addends addends_of(const lines& l, std::size_t i) {
-    const std::int64_t discounted = l.prices[i] * (100 - l.discounts[i]);
-    return {static_cast<std::size_t>((l.flags[l.flag_at[i]] & 31) * 32 + (l.statuses[l.status_at[i]] & 31)),
-            {l.quantities[i], l.prices[i], discounted, discounted * (100 + l.taxes[i]), l.discounts[i], 1}};
+constexpr addends addends_of(std::int64_t quantity, std::int64_t price, std::int64_t discount, std::int64_t tax,
+                             char flag, char status) {
+    const std::int64_t discounted = price * (100 - discount);
+    return {static_cast<std::size_t>((flag & 31) * 32 + (status & 31)),
+            {quantity, price, discounted, discounted * (100 + tax), discount, 1}};
 }
+
+/// Columns of some rows on a device. Lines that were shipped after the last day are left out.
+struct lines {
+    const std::int64_t *quantities, *prices, *discounts, *taxes;
+    const char *flags, *statuses; // their letters
+    const std::int32_t* days;
+    std::size_t rows;
+    std::int32_t last_day;
+
+    constexpr bool wanted(std::size_t i) const { return days[i] <= last_day; }
+    constexpr addends operator[](std::size_t i) const {
+        return addends_of(quantities[i], prices[i], discounts[i], taxes[i], flags[i], statuses[i]);
+    }
+};
 
 } // namespace tpch::q1
