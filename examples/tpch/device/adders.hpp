@@ -118,8 +118,9 @@ template <class Machine> class adders_on final : public device_side {
 
     class task_sums final : public q1::adder {
       public:
-        explicit task_sums(adders_on& of) : of_(of), on_(of.streams_), sums_(of.allocate(sizeof(q1::sums), *on_)) {
-            shared::must(of_.machine_.api().fill_async(sums_.get(), 0, sizeof(q1::sums), *on_));
+        explicit task_sums(adders_on& of)
+            : of_(of), on_(of.streams_), sums_(of.allocate(sizeof(q1::group_sums), *on_)) {
+            shared::must(of_.machine_.api().fill_async(sums_.get(), 0, sizeof(q1::group_sums), *on_));
         }
         void add(const chunk& c) override {
             std::array<block, 7> blocks;
@@ -141,11 +142,11 @@ template <class Machine> class adders_on final : public device_side {
                                   copy(c.ints(6).data()),
                                   c.rows(),
                                   q1::last_day};
-            of_.machine_.add_up(*on_, there, reads, static_cast<std::int64_t*>(sums_.get()));
+            of_.machine_.add_up(*on_, there, reads, static_cast<q1::sums*>(sums_.get()));
         }
-        std::unique_ptr<q1::sums> take() override {
-            auto made = std::make_unique<q1::sums>();
-            of_.copy(made->data(), sums_.get(), sizeof(q1::sums), *on_);
+        std::unique_ptr<q1::group_sums> take() override {
+            auto made = std::make_unique<q1::group_sums>();
+            of_.copy(made->data(), sums_.get(), sizeof(q1::group_sums), *on_);
             shared::must(of_.machine_.api().synchronize(*on_));
             return made;
         }

@@ -22,7 +22,7 @@ class cuda_machine {
     static api_type api() { return {}; }
     static std::uint64_t hazards() { return 0; }
     static void add_up(api_type::stream_type stream, const q1::lines& l, std::span<const device_bytes>,
-                       std::int64_t* sums) {
+                       q1::sums* sums) {
         if (const char* const error = q1::launch_add_up(l, sums, stream); error != nullptr)
             throw shared::device_error(std::string("the kernel of query 1: ") + error);
     }

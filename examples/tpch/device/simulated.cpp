@@ -14,21 +14,16 @@ class simulated_machine {
 
     api_type api() { return api_type{simulator_}; }
     std::uint64_t hazards() const { return simulator_.hazards(); }
-    void add_up(api_type::stream_type stream, const q1::lines& l, std::span<const device_bytes> reads,
-                std::int64_t* sums) {
+    void add_up(api_type::stream_type stream, const q1::lines& l, std::span<const device_bytes> reads, q1::sums* sums) {
         std::vector<allot::device::range> all;
         for (const device_bytes& r : reads) all.push_back({r.start, r.bytes});
-        all.push_back({sums, sizeof(q1::sums)});
+        all.push_back({sums, sizeof(q1::group_sums)});
         const auto kernel = [l, sums] {
-            for (std::size_t i = 0; i != l.rows; ++i) {
-                if (!l.wanted(i)) continue;
-                const q1::addends a = l[i];
-                for (std::size_t k = 0; k != q1::sums_of_group; ++k)
-                    sums[a.group * q1::sums_of_group + k] += a.values[k];
-            }
+            for (std::size_t i = 0; i != l.rows; ++i)
+                if (l.wanted(i)) sums[l.group(i)] += l[i];
         };
-        shared::must(simulator_.launch(stream, std::span<const allot::device::range>{all}, {{sums, sizeof(q1::sums)}},
-                                       kernel, "query 1"));
+        shared::must(simulator_.launch(stream, std::span<const allot::device::range>{all},
+                                       {{sums, sizeof(q1::group_sums)}}, kernel, "query 1"));
     }
 
   private:

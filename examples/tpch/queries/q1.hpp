@@ -10,7 +10,7 @@
 
 namespace tpch::q1 {
 
-using sums = std::array<std::array<std::int64_t, sums_of_group>, groups>;
+using group_sums = std::array<sums, groups>;
 
 constexpr std::int32_t last_day =
     (std::chrono::sys_days{std::chrono::December / 1 / 1998} - std::chrono::days{90}).time_since_epoch().count();
@@ -21,7 +21,7 @@ class adder {
     /// Requires: the chunk has the columns of query 1. Throws: as the memory that it uses.
     virtual void add(const chunk& c) = 0;
     /// Returns: the sums of all chunks. Requires: nothing is called afterwards.
-    virtual std::unique_ptr<sums> take() = 0;
+    virtual std::unique_ptr<group_sums> take() = 0;
 };
 
 } // namespace tpch::q1

@@ -6,19 +6,24 @@
 
 namespace tpch::q1 {
 
-constexpr std::size_t groups = 32 * 32; // by the letters of flag and status
-constexpr std::size_t sums_of_group = 6;
+/// Of some lines, or of one.
+struct sums {
+    std::int64_t quantity = 0, price = 0, discounted = 0, charge = 0, discount = 0, count = 0;
 
-/// What a line adds to the sums of its group: quantity, price, discounted price, charge, discount, 1.
-struct addends {
-    std::size_t group;
-    std::int64_t values[sums_of_group];
+    constexpr sums& operator+=(const sums& more) {
+        quantity += more.quantity, price += more.price, discounted += more.discounted;
+        charge += more.charge, discount += more.discount, count += more.count;
+        return *this;
+    }
 };
-constexpr addends addends_of(std::int64_t quantity, std::int64_t price, std::int64_t discount, std::int64_t tax,
-                             char flag, char status) {
+constexpr sums sums_of(std::int64_t quantity, std::int64_t price, std::int64_t discount, std::int64_t tax) {
     const std::int64_t discounted = price * (100 - discount);
-    return {static_cast<std::size_t>((flag & 31) * 32 + (status & 31)),
-            {quantity, price, discounted, discounted * (100 + tax), discount, 1}};
+    return {quantity, price, discounted, discounted * (100 + tax), discount, 1};
+}
+
+constexpr std::size_t groups = 32 * 32; // by the letters of flag and status
+constexpr std::size_t group_of(char flag, char status) {
+    return static_cast<std::size_t>((flag & 31) * 32 + (status & 31));
 }
 
 /// Columns of some rows on a device. Lines that were shipped after the last day are left out.
@@ -30,9 +35,8 @@ struct lines {
     std::int32_t last_day;
 
     constexpr bool wanted(std::size_t i) const { return days[i] <= last_day; }
-    constexpr addends operator[](std::size_t i) const {
-        return addends_of(quantities[i], prices[i], discounts[i], taxes[i], flags[i], statuses[i]);
-    }
+    constexpr std::size_t group(std::size_t i) const { return group_of(flags[i], statuses[i]); }
+    constexpr sums operator[](std::size_t i) const { return sums_of(quantities[i], prices[i], discounts[i], taxes[i]); }
 };
 
 } // namespace tpch::q1
