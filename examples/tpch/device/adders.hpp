@@ -110,8 +110,8 @@ template <class Machine> class adders_on final : public device_side {
     block allocate(std::size_t bytes, stream on) {
         return {in_.attempt(memory_, [&] { return gpu_.allocate(bytes, on); }), freed_on{this, on}};
     }
-    void copy(void* to, const void* from, std::size_t bytes,
-              stream on) { // memory of the host is read before it returns
+    // The host's memory is read before it returns.
+    void copy(void* to, const void* from, std::size_t bytes, stream on) {
         shared::must(machine_.api().copy_async(to, from, bytes, on));
         copied_.fetch_add(bytes, std::memory_order_relaxed);
     }
