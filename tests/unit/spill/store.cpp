@@ -4,6 +4,7 @@
 #include <support/stored_bytes.hpp>
 #include <support/tasks.hpp>
 
+#include <allot/account/account_listener.hpp>
 #include <allot/spill/stored_buffer.hpp>
 
 #include <atomic>
@@ -274,6 +275,32 @@ TEST_CASE("the end of an object waits for its write, and is not lost inside of i
         static_cast<void>(f.inputs.spill(1));
         if (ends.joinable()) ends.join();
         CHECK((f.engine.used() == 0 && f.disk.used() == 0));
+    }
+}
+
+TEST_CASE("the end of an object that has left waits until its memory is free: its account may end then", "[spill]") {
+    struct slow final : allot::account_listener {
+        void released(const account&, std::size_t) noexcept override {
+            begun = true;
+            std::this_thread::sleep_for(std::chrono::milliseconds(30)); // what must wait would go on meanwhile
+            done = true;
+        }
+        std::atomic<bool> begun{false}, done{false};
+    };
+    for (const bool pins : {false, true}) {
+        fixture f;
+        account query{f.engine, name{"query"}};
+        std::optional<handle> a{f.put(query, 16_KiB, 7)};
+        slow listener;
+        query.add(listener);
+        std::jthread frees{[&] { f.inputs.spill(1); }};
+        support::until([&] { return listener.begun.load(); });
+        if (pins) CHECK(holds(*a, 7));
+        else a.reset();
+        CHECK(listener.done);
+        query.remove(listener);
+        a.reset();
+        frees.join();
     }
 }
 
