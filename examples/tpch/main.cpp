@@ -155,7 +155,7 @@ int run(const options& asked) {
     bool failed = false, out_of_memory = false, right = true;
     for (const query_outcome& q : out.queries) {
         failed = failed || !q.error.empty(), out_of_memory = out_of_memory || q.out_of_memory, right = right && q.right;
-        if (!q.page.empty()) fmt::print(stderr, "\n{}: {}", q.name, q.page);
+        if (!q.error.empty()) fmt::print(stderr, "\n{}: {}\n{}", q.name, q.error, q.page);
     }
     if (!right) return exit_code::wrong_answer;
     if (out_of_memory) return exit_code::out_of_memory;

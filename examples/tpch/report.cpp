@@ -16,10 +16,11 @@ std::string table_of(const outcome& o) {
                    compared ? fmt::format("{:.1f}", q.seconds / q.alone) : "-", bytes(q.peak), grouped(q.task.waits),
                    fmt::format("{:.2f}", static_cast<double>(q.task.blocked_ns) / 1e9), grouped(q.task.rollbacks),
                    grouped(q.task.splits),
-                   !q.error.empty() ? q.error
-                   : !q.checked     ? "not checked"
-                   : q.right        ? "right"
-                                    : "WRONG"});
+                   q.out_of_memory    ? "out of memory"
+                   : !q.error.empty() ? "failed"
+                   : !q.checked       ? "not checked"
+                   : q.right          ? "right"
+                                      : "WRONG"});
     }
     std::string out = table.draw();
     out += fmt::format("\n{} queries in {:.2f} s, {:.2f} s of the processor, below {}\n", o.queries.size(), o.seconds,

@@ -15,8 +15,8 @@ program_test(tpch too_little CODE 12 ERR "reader of warm up.*account memory uses
 program_test(tpch no_data CODE 3 ERR "no lineitem.parquet and no lineitem.tbl" ARGS --data /nowhere)
 program_test(tpch no_spill_folder CODE 3 ERR "--spill: .*No such file" ARGS ${tpch_text} --spill /nowhere/at/all)
 # No file can be written: what does not fit ends its query, the others go on.
-program_test(tpch disk_full CODE 12 SPILL FULL OUT "q1 .*right" "sort .*File too large" ERR "sort: .*File too large" "account memory uses"
-    ARGS ${tpch_text} --query sort,q1 --memory 1500KiB --threads 1)
+program_test(tpch disk_full CODE 12 SPILL FULL OUT "q1 .*right" "sort .*out of memory" ERR "sort: .*File too large" "account memory uses"
+    ARGS ${tpch_text} --query sort,q1 --memory 900K --threads 1)
 program_test(tpch trace OUT "6 queries" ARGS ${tpch_text} --memory 1MiB --tasks 4 --trace ${CMAKE_CURRENT_BINARY_DIR}/trace.json)
 program_test(tpch no_trace CODE 3 ERR "--trace: /nowhere/t.json: No such file" ARGS ${tpch_text} --trace /nowhere/t.json)
 program_test(tpch wrong_option CODE 2 ERR "--memory" ARGS ${tpch_text} --memory much)
