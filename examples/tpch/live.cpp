@@ -33,14 +33,15 @@ void live::count() {
 }
 
 std::string live::lines() {
-    shared::text_table table({"query", "seconds", "held", "waits", "rolled back", "split"});
+    shared::text_table table({"query", "seconds", "held", "spilled", "waits", "rolled back", "split"});
     table.left(0);
     {
         const std::lock_guard hold(lock_);
         for (const one& o : all_) {
             const allot::oom::task_stats t = o.of->tasks.task().stats();
             table.add({o.name, fmt::format("{:.1f}", o.since.seconds()), shared::bytes(o.of->tasks.memory().used()),
-                       shared::grouped(t.waits), shared::grouped(t.rollbacks), shared::grouped(t.splits)});
+                       shared::bytes(o.of->tasks.memory().stats().spilled), shared::grouped(t.waits),
+                       shared::grouped(t.rollbacks), shared::grouped(t.splits)});
         }
     }
     const allot::executor_stats run = engine_.run.stats();

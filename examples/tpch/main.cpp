@@ -65,7 +65,7 @@ query_outcome run_one(engine& in, const database& from, live& lines, const known
         } catch (const std::exception& e) {
             explain(e, o);
         }
-        o.peak = q.tasks.memory().peak(), o.task = q.tasks.task().stats();
+        o.peak = q.tasks.memory().peak(), o.spilled = q.tasks.memory().stats().spilled, o.task = q.tasks.task().stats();
     } catch (const std::exception& e) { // there is no memory for the query itself
         explain(e, o);
     }

@@ -8,14 +8,14 @@ using shared::bytes, shared::grouped;
 
 std::string table_of(const outcome& o) {
     shared::text_table table(
-        {"query", "seconds", "alone", "ratio", "peak", "waits", "asleep", "rolled back", "split", "answer"});
-    table.left(0), table.left(9);
+        {"query", "seconds", "alone", "ratio", "peak", "spilled", "waits", "asleep", "rolled back", "split", "answer"});
+    table.left(0), table.left(10);
     for (const query_outcome& q : o.queries) {
         const bool compared = q.alone > 0 && q.error.empty();
         table.add({q.name, fmt::format("{:.3f}", q.seconds), compared ? fmt::format("{:.3f}", q.alone) : "-",
-                   compared ? fmt::format("{:.1f}", q.seconds / q.alone) : "-", bytes(q.peak), grouped(q.task.waits),
-                   fmt::format("{:.2f}", static_cast<double>(q.task.blocked_ns) / 1e9), grouped(q.task.rollbacks),
-                   grouped(q.task.splits),
+                   compared ? fmt::format("{:.1f}", q.seconds / q.alone) : "-", bytes(q.peak), bytes(q.spilled),
+                   grouped(q.task.waits), fmt::format("{:.2f}", static_cast<double>(q.task.blocked_ns) / 1e9),
+                   grouped(q.task.rollbacks), grouped(q.task.splits),
                    q.out_of_memory    ? "out of memory"
                    : !q.error.empty() ? "failed"
                    : !q.checked       ? "not checked"
@@ -34,16 +34,10 @@ std::string table_of(const outcome& o) {
 std::string json_of(const outcome& o) {
     std::string out;
     for (const query_outcome& q : o.queries)
-        out += nlohmann::json{{"query", q.name},
-                              {"seconds", q.seconds},
-                              {"alone", q.alone},
-                              {"peak", q.peak},
-                              {"rollbacks", q.task.rollbacks},
-                              {"splits", q.task.splits},
-                              {"waits", q.task.waits},
-                              {"error", q.error},
-                              {"checked", q.checked},
-                              {"right", q.right}}
+        out += nlohmann::json{{"query", q.name},         {"seconds", q.seconds},  {"alone", q.alone},
+                              {"peak", q.peak},          {"spilled", q.spilled},  {"rollbacks", q.task.rollbacks},
+                              {"splits", q.task.splits}, {"waits", q.task.waits}, {"error", q.error},
+                              {"checked", q.checked},    {"right", q.right}}
                    .dump() +
                "\n";
     out += nlohmann::json{{"seconds", o.seconds},

@@ -486,6 +486,7 @@ class store final : public reclaimer {
         return gone != nullptr;
     }
     object* let_go(entry& e) noexcept {
+        e.by.node().count_spilled(e.object->charged);
         ++stats_.left, stats_.bytes_left += e.object->charged, stats_.in_memory -= e.object->charged;
         return std::exchange(e.object, nullptr);
     }

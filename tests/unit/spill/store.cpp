@@ -68,6 +68,7 @@ TEST_CASE("an object that has not changed is written once", "[spill]") {
     }
     CHECK((f.home.writes == 1 && f.home.reads == 3 && f.disk.used() == 16_KiB));
     const allot::store_stats s = f.inputs.stats();
+    CHECK((f.engine.stats().spilled == 48_KiB && f.disk.stats().spilled == 0));
     CHECK((s.left == 3 && s.bytes_left == 48_KiB && s.written == 1 && s.bytes_written == 16_KiB && s.read == 3));
     const allot::home_traffic t = f.home.traffic();
     CHECK((t.bytes_written == 16_KiB && t.bytes_read == 48_KiB && t.write_ns != 0 && t.read_ns != 0));
