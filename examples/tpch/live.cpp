@@ -32,16 +32,31 @@ void live::count() {
     trace_->count("disk", engine_.disk.used());
 }
 
+namespace {
+
+// Whether a thread works for the query, sleeps for memory, or none has taken one of its tasks.
+const char* state_of(const allot::oom::machine& all, allot::oom::task_id query) {
+    using allot::oom::thread_state;
+    bool runs = false, sleeps = false;
+    for (const auto& t : all.threads())
+        if (t.used && t.task == query)
+            (t.state == thread_state::blocked || t.state == thread_state::bufn ? sleeps : runs) = true;
+    return runs ? "runs" : sleeps ? "asleep" : "waits";
+}
+
+} // namespace
+
 std::string live::lines() {
-    shared::text_table table({"query", "seconds", "held", "spilled", "waits", "rolled back", "split"});
-    table.left(0);
+    const allot::oom::machine now = engine_.tasks.now();
+    shared::text_table table({"query", "state", "seconds", "held", "spilled", "waits", "rolled back", "split"});
+    table.left(0), table.left(1);
     {
         const std::lock_guard hold(lock_);
         for (const one& o : all_) {
             const allot::oom::task_stats t = o.of->tasks.task().stats();
-            table.add({o.name, fmt::format("{:.1f}", o.since.seconds()), shared::bytes(o.of->tasks.memory().used()),
-                       shared::bytes(o.of->tasks.memory().stats().spilled), shared::grouped(t.waits),
-                       shared::grouped(t.rollbacks), shared::grouped(t.splits)});
+            table.add({o.name, state_of(now, o.of->tasks.task().id()), fmt::format("{:.1f}", o.since.seconds()),
+                       shared::bytes(o.of->tasks.memory().used()), shared::bytes(o.of->tasks.memory().stats().spilled),
+                       shared::grouped(t.waits), shared::grouped(t.rollbacks), shared::grouped(t.splits)});
         }
     }
     const allot::executor_stats run = engine_.run.stats();
