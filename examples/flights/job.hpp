@@ -1,6 +1,7 @@
 // The job over one policy set: reads the four files, answers the queries, and measures the memory use. Exceptions, such
 // as out_of_memory, leave it with all rows released.
 #pragma once
+#include "../shared/stopwatch.hpp"
 #include "compact.hpp"
 #include "database.hpp"
 #include "device/device.hpp"
@@ -8,7 +9,6 @@
 #include "kept_answers.hpp"
 #include "outcome.hpp"
 #include "questions.hpp"
-#include "stopwatch.hpp"
 #include "tasks.hpp"
 #include <algorithm>
 #include <allot/report/accounts.hpp>
@@ -70,7 +70,7 @@ template <class Rows> void read_tables(job_memory<Rows>& memory, database<Rows>&
     allot::account by{memory.from.read.account, allot::name{"load/read/blocks"}};
     const csv::block_memory blocks{memory.buffers.memory(), by, memory.next ? &memory.next->pieces : nullptr};
     progress shown;
-    const stopwatch reading;
+    const shared::stopwatch reading;
     out.files.clear();
     out.files = read_files(memory.from, blocks, memory.all.asked, db, all_rows{}, shown);
     out.reading = reading.seconds();
@@ -80,7 +80,7 @@ template <class Rows> void read_tables(job_memory<Rows>& memory, database<Rows>&
 /// Answers a query. If its operator runs out of memory, the query has no answer and is reported; any other lack of
 /// memory ends the job.
 template <class Rows> void answer_query(std::size_t q, database<Rows>& db, outcome& out) {
-    const stopwatch answering;
+    const shared::stopwatch answering;
     try {
         out.answers.push_back(queries<Rows>[q](db));
         out.answers.back().seconds = answering.seconds();
@@ -98,7 +98,7 @@ inline std::vector<std::size_t> answer_again(const options& asked, kept* answers
     std::vector<std::size_t> rest;
     for (std::size_t q = 0; q != query_names.size(); ++q) {
         if (!asked.asks_for(query_names[q])) continue;
-        const stopwatch answering;
+        const shared::stopwatch answering;
         const found packed = answers != nullptr ? answers->find(std::string(query_names[q])) : found{};
         if (!packed) {
             rest.push_back(q);

@@ -1,6 +1,8 @@
 // flights: reads CSV files and answers queries, with all rows in row managers under a limit. `flights --help` lists the
 // options.
 #include "../shared/device_error.hpp"
+#include "../shared/exit_code.hpp"
+#include "../shared/resident.hpp"
 #include "options.hpp"
 #include "report.hpp"
 #include "sets.hpp"
@@ -8,9 +10,10 @@
 #include <allot/row_manager.hpp>
 #include <exception>
 #include <fmt/core.h>
-#include <sys/resource.h>
 
 namespace flights {
+
+namespace exit_code = shared::exit_code;
 
 /// Compares the answers with the expected ones; prints differences to stderr.
 static bool check(const outcome& result, const options& asked) {
@@ -24,13 +27,6 @@ static bool check(const outcome& result, const options& asked) {
     return equal == result.answers.size();
 }
 
-/// The most bytes of the process that were in memory so far.
-static std::size_t peak_resident() {
-    rusage use{};
-    ::getrusage(RUSAGE_SELF, &use);
-    return static_cast<std::size_t>(use.ru_maxrss) * 1024;
-}
-
 static int run(const options& asked, std::size_t at_start) {
     const auto sets = all_sets();
     const set_entry& set =
@@ -40,7 +36,7 @@ static int run(const options& asked, std::size_t at_start) {
         return exit_code::done;
     }
     outcome result = set.run(asked);
-    result.peak_resident = peak_resident() - at_start;
+    result.peak_resident = shared::peak_resident_bytes() - at_start;
     fmt::print(stderr, "{}", bad_lines_of(result));
     fmt::print("{}", asked.json ? json_for(result, asked) : page_for(result, asked));
     for (const refusal& r : result.refused) fmt::print(stderr, "{}\n", r.page);
@@ -54,8 +50,8 @@ static int run(const options& asked, std::size_t at_start) {
 } // namespace flights
 
 int main(int argc, char** argv) {
-    const std::size_t at_start = flights::peak_resident();
-    namespace exit_code = flights::exit_code;
+    const std::size_t at_start = shared::peak_resident_bytes();
+    namespace exit_code = shared::exit_code;
     flights::options asked;
     int code = exit_code::done;
     try {

@@ -1,6 +1,6 @@
 #include "options.hpp"
+#include "../shared/options.hpp"
 #include "sets.hpp"
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <thread>
@@ -53,21 +53,21 @@ static std::string read_operator_limit(const std::string& text, limit_of_operato
     if (std::find(names.begin(), names.end(), out.name) == names.end())
         return "no operator \"" + out.name + "\"; use one of " + CLI::detail::join(names, ", ");
     std::string size = text.substr(at + 1);
-    if (std::string wrong = CLI::AsSizeValue(false)(size); !wrong.empty()) return wrong;
+    if (std::string wrong = shared::size()(size); !wrong.empty()) return wrong;
     return CLI::detail::lexical_cast(size, out.bytes) ? "" : size + ": not a size";
 }
 
 bool parse(int argc, char** argv, options& out, int& code) {
     CLI::App app{about, "flights"};
     out.threads = std::max(1u, std::thread::hardware_concurrency());
-    std::vector<std::string> set_names, queries{"all"}, devices(device_names.begin(), device_names.end());
+    std::vector<std::string> set_names, queries{"all"},
+        devices(shared::device_names.begin(), shared::device_names.end());
     for (const set_entry& s : all_sets()) set_names.emplace_back(s.name);
     for (std::string_view q : query_names) queries.emplace_back(q);
 
-    const auto one_of = [](const std::vector<std::string>& names) { return CLI::IsMember(names).description(""); };
     app.add_option("--memory", out.memory,
                    "Memory limit of all rows, containers and buffers: 500K, 64M, 2G (default 16M)")
-        ->transform(CLI::AsSizeValue(false).description(""))
+        ->transform(shared::size())
         ->type_name("SIZE");
     std::vector<std::string> operator_limits;
     app.add_option("--operator-limit", operator_limits,
@@ -89,7 +89,7 @@ bool parse(int argc, char** argv, options& out, int& code) {
         "sort of delays those that are not listed. Then move the others into fewer pages, and show the pages "
         "before and after. The answers are the same");
     app.add_option("--set", out.set, "Policy set: " + CLI::detail::join(set_names) + " (default roxie)")
-        ->check(one_of(set_names))
+        ->check(shared::one_of(set_names))
         ->type_name("SET");
     app.add_option("--threads", out.threads, "Threads that read files and answer queries (default: one per core)")
         ->check(CLI::Range(1u, 256u).description(""))
@@ -121,16 +121,16 @@ bool parse(int argc, char** argv, options& out, int& code) {
         ->needs("--tasks")
         ->type_name("PERCENT");
     app.add_option("--query", out.queries, "Queries to answer: " + CLI::detail::join(queries) + " (default all)")
-        ->check(one_of(queries))
+        ->check(shared::one_of(queries))
         ->type_name("NAME");
     app.add_option("--device", out.device,
                    "Copy the number columns of the flights to a device as well: " + CLI::detail::join(devices) +
                        " (default none)")
-        ->check(one_of(devices))
+        ->check(shared::one_of(devices))
         ->excludes("--tasks")
         ->type_name("NAME");
     app.add_option("--device-memory", out.device_memory, "Limit of device memory (default 4M)")
-        ->transform(CLI::AsSizeValue(false).description(""))
+        ->transform(shared::size())
         ->type_name("SIZE");
     app.add_option("--flights", out.flights, "CSV of flights (default: January 2013)")->type_name("FILE");
     app.add_option("--airlines", out.airlines, "CSV of airlines")->type_name("FILE");
@@ -145,12 +145,7 @@ bool parse(int argc, char** argv, options& out, int& code) {
     app.add_flag("--describe", out.describe, "Print the policies of the set, and exit");
     app.footer(ends);
 
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& e) {
-        code = app.exit(e) == 0 ? exit_code::done : exit_code::usage;
-        return false;
-    }
+    if (!shared::parse(app, argc, argv, code)) return false;
     for (const std::string& text : operator_limits)
         static_cast<void>(read_operator_limit(text, out.operator_limits.emplace_back()));
     const bool own_files = (out.flights + out.airlines + out.planes + out.airports).empty();

@@ -5,9 +5,9 @@
 // split, it answers one half after the other, and puts the answers together. Shares are cut by what the query groups or
 // orders by, so no group is in two shares. A share holds no memory between attempts: its flights are read again.
 #pragma once
+#include "../shared/stopwatch.hpp"
 #include "outcome.hpp"
 #include "questions.hpp"
-#include "stopwatch.hpp"
 #include <algorithm>
 #include <allot/oom/retry.hpp>
 #include <allot/task/task_group.hpp>
@@ -103,7 +103,7 @@ template <class Rows> class task_runner {
     /// Answers a query as a task of this thread, in memory of that account.
     answer run(std::size_t q, task_use& use, allot::account& memory) {
         use.query = query_names[q];
-        const stopwatch answering;
+        const shared::stopwatch answering;
         allot::account mine{memory, allot::name{use.query.c_str()}};
         allot::oom::task task{all_.tasks, use.query.c_str(), 0, &mine};
         const allot::oom::task_thread here{task};

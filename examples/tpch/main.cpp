@@ -1,17 +1,20 @@
 // tpch: queries of TPC-H in too little memory, several at a time below one limit. `tpch --help` lists the options.
 #include "../shared/device_error.hpp"
+#include "../shared/exit_code.hpp"
+#include "../shared/resident.hpp"
+#include "../shared/stopwatch.hpp"
 #include "engine/query.hpp"
+#include "live.hpp"
 #include "options.hpp"
 #include "outcome.hpp"
 #include "queries/queries.hpp"
 #include "report.hpp"
-#include "resident.hpp"
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <exception>
 #include <fmt/core.h>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <sys/resource.h>
 #include <thread>
@@ -19,9 +22,8 @@
 namespace tpch {
 namespace {
 
-using clock = std::chrono::steady_clock;
+namespace exit_code = shared::exit_code;
 
-double seconds_since(clock::time_point from) { return std::chrono::duration<double>(clock::now() - from).count(); }
 double processor_seconds() {
     rusage use{};
     ::getrusage(RUSAGE_SELF, &use);
@@ -31,7 +33,7 @@ double processor_seconds() {
     return of(use.ru_utime) + of(use.ru_stime);
 }
 std::size_t peak_beyond(std::size_t start) {
-    const std::size_t peak = peak_resident_bytes();
+    const std::size_t peak = shared::peak_resident_bytes();
     return peak > start ? peak - start : 0;
 }
 
@@ -52,26 +54,25 @@ void explain(const std::exception& e, query_outcome& o) {
     }
 }
 
-query_outcome run_one(engine& in, const database& from, device_side* device, live_lines& lines,
-                      const known_query& which, std::size_t place, const nlohmann::json& expected) {
+query_outcome run_one(engine& in, const database& from, device_side* device, live& lines, const known_query& which,
+                      std::size_t place, const nlohmann::json& expected) {
     query_outcome o;
     o.name = which.name;
-    const auto began = clock::now();
+    const shared::stopwatch began;
     try {
         query q{in, from, which.name, static_cast<std::int64_t>(place)};
         q.device = device;
-        lines.begin(q, which.name);
+        const live::shown_query shown{lines, q, which.name};
         try {
             o.answer = which.run(q);
         } catch (const std::exception& e) {
             explain(e, o);
         }
-        lines.end(q);
-        o.peak = q.tasks.memory().peak(), o.task = q.tasks.task().stats();
+        o.peak = q.tasks.memory().peak(), o.spilled = q.tasks.memory().stats().spilled, o.task = q.tasks.task().stats();
     } catch (const std::exception& e) { // there is no memory for the query itself
         explain(e, o);
     }
-    o.seconds = seconds_since(began);
+    o.seconds = began.seconds();
     if (o.error.empty() && expected.contains(o.name)) {
         nlohmann::json right = expected[o.name];
         right.erase("columns");
@@ -105,23 +106,24 @@ const known_query& query_named(const std::string& name) {
 
 // All queries that are asked for, below this limit.
 outcome run_all(const options& asked, const database& from, std::size_t limit, unsigned at_once,
-                const nlohmann::json& expected) {
+                const nlohmann::json& expected, trace* into = nullptr) {
     outcome out;
     engine in{{.memory = limit,
                .threads = asked.threads,
                .spill = asked.spill == "none" ? "" : asked.spill,
-               .begins_again = asked.oom == "state_machine"}};
+               .begins_again = asked.oom == "state_machine",
+               .log = into != nullptr ? into->sink() : allot::oom::log_sink{}}};
     const auto device = open_device(asked.device, asked.device_memory, in);
     warm_up(in, from);
     in.pool.trim();
-    restart_peak();
-    out.limit = limit, out.start = resident_bytes();
+    shared::restart_peak();
+    out.limit = limit, out.start = shared::resident_bytes();
     const double processor = processor_seconds();
-    const auto began = clock::now();
+    const shared::stopwatch began;
     out.queries.resize(asked.queries.size());
     std::atomic<std::size_t> next{0};
     {
-        live_lines lines{in, !asked.quiet && !asked.json};
+        live lines{in, !asked.quiet && !asked.json, into};
         std::vector<std::jthread> clients;
         for (unsigned c = 0; c != at_once; ++c)
             clients.emplace_back([&] {
@@ -129,7 +131,7 @@ outcome run_all(const options& asked, const database& from, std::size_t limit, u
                     out.queries[i] = run_one(in, from, device.get(), lines, query_named(asked.queries[i]), i, expected);
             });
     }
-    out.seconds = seconds_since(began), out.processor_seconds = processor_seconds() - processor;
+    out.seconds = began.seconds(), out.processor_seconds = processor_seconds() - processor;
     out.resident = peak_beyond(out.start);
     if (device != nullptr) out.device = device->outcome();
     out.stored = in.data.stats(), out.tasks = in.tasks.stats(), out.ran_out = in.run.stats().ran_out;
@@ -147,7 +149,10 @@ int run(const options& asked) {
     outcome alone;
     if (asked.compare) // one after the other, in memory for all
         alone = run_all(asked, from, std::max(asked.memory, std::size_t{4} << 30), 1, nlohmann::json::object());
-    outcome out = run_all(asked, from, asked.memory, asked.tasks, expected);
+    std::optional<trace> written;
+    if (!asked.trace.empty()) written.emplace(asked.trace);
+    outcome out = run_all(asked, from, asked.memory, asked.tasks, expected, written ? &*written : nullptr);
+    if (written) written->finish();
     out.device.hazards += alone.device.hazards;
     for (std::size_t i = 0; i != alone.queries.size(); ++i) out.queries[i].alone = alone.queries[i].seconds;
     fmt::print("{}", asked.json ? json_of(out) : table_of(out));
@@ -155,7 +160,7 @@ int run(const options& asked) {
     for (const query_outcome& q : out.queries) {
         device_failed = device_failed || q.device_failed;
         failed = failed || !q.error.empty(), out_of_memory = out_of_memory || q.out_of_memory, right = right && q.right;
-        if (!q.page.empty()) fmt::print(stderr, "\n{}: {}", q.name, q.page);
+        if (!q.error.empty()) fmt::print(stderr, "\n{}: {}\n{}", q.name, q.error, q.page);
     }
     if (!right) return exit_code::wrong_answer;
     if (out_of_memory) return exit_code::out_of_memory;
@@ -168,22 +173,23 @@ int run(const options& asked) {
 
 int main(int argc, char** argv) {
     tpch::options asked;
-    int code = tpch::exit_code::done;
+    namespace exit_code = shared::exit_code;
+    int code = exit_code::done;
     try {
         return tpch::parse(argc, argv, asked, code) ? tpch::run(asked) : code;
     } catch (const allot::out_of_memory& e) {
         fmt::print(stderr, "tpch: {}\n{}\n", e.what(), e.report());
-        return tpch::exit_code::out_of_memory;
+        return exit_code::out_of_memory;
     } catch (const shared::device_error& e) {
         fmt::print(stderr, "tpch: --device {}: {}\n", asked.device, e.what());
-        return tpch::exit_code::no_device;
+        return exit_code::no_device;
     } catch (const allot::spill_error& e) {
         fmt::print(stderr, "tpch: --spill: {}\n", e.what());
-        return tpch::exit_code::bad_input;
+        return exit_code::bad_input;
     } catch (const std::exception& e) {
         tpch::query_outcome o;
         tpch::explain(e, o);
         fmt::print(stderr, "tpch: {}\n{}", o.error, o.page);
-        return o.out_of_memory ? tpch::exit_code::out_of_memory : tpch::exit_code::bad_input;
+        return o.out_of_memory ? exit_code::out_of_memory : exit_code::bad_input;
     }
 }

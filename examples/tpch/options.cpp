@@ -1,6 +1,6 @@
 #include "options.hpp"
+#include "../shared/options.hpp"
 #include "queries/queries.hpp"
-#include <CLI/CLI.hpp>
 
 namespace tpch {
 
@@ -12,32 +12,30 @@ bool parse(int argc, char** argv, options& out, int& code) {
     for (const known_query& q : all_queries()) names.emplace_back(q.name);
     app.add_option("--query", out.queries, "queries, in the order in which they begin")
         ->delimiter(',')
-        ->check(CLI::IsMember(names))
+        ->check(shared::one_of(names))
         ->default_val(names);
-    app.add_option("--memory", out.memory, "bytes of all queries together, as 32MiB")
-        ->transform(CLI::AsSizeValue(true));
+    app.add_option("--memory", out.memory, "bytes of all queries together: 500K, 32MiB, 25MB")
+        ->transform(shared::size())
+        ->type_name("SIZE")
+        ->default_str("32MiB");
     app.add_option("--tasks", out.tasks, "queries at a time")->check(CLI::Range(1, 64));
     app.add_option("--threads", out.threads, "threads that work for all queries")->check(CLI::Range(1, 64));
     app.add_option("--spill", out.spill, "folder for what leaves memory; none: nothing leaves")->capture_default_str();
     app.add_option("--oom", out.oom, "what happens without memory: tasks begin again, or the query ends")
-        ->check(CLI::IsMember({"state_machine", "raise"}))
+        ->check(shared::one_of({"state_machine", "raise"}))
         ->capture_default_str();
     app.add_option("--device", out.device, "where query 1 adds up: none, simulated, cuda")
-        ->check(CLI::IsMember({"none", "simulated", "cuda"}))
+        ->check(shared::one_of({shared::device_names.begin(), shared::device_names.end()}))
         ->capture_default_str();
     app.add_option("--device-memory", out.device_memory, "bytes of the device for all queries together")
-        ->transform(CLI::AsSizeValue(true));
+        ->transform(shared::size());
+    app.add_option("--trace", out.trace,
+                   "file that a viewer of traces opens: what each thread waited for, memory, bytes on the disk")
+        ->type_name("FILE");
     app.add_flag("--compare", out.compare, "first run each query alone, in memory for all, and show both times");
     app.add_flag("--json", out.json, "one line of JSON for each query");
     app.add_flag("--quiet", out.quiet, "no lines while it runs");
-    try {
-        app.parse(argc, argv);
-        return true;
-    } catch (const CLI::ParseError& e) {
-        const int given = app.exit(e);
-        code = given == 0 ? exit_code::done : exit_code::usage;
-        return false;
-    }
+    return shared::parse(app, argc, argv, code);
 }
 
 } // namespace tpch

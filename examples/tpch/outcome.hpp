@@ -14,10 +14,11 @@ namespace tpch {
 struct query_outcome {
     std::string name;
     nlohmann::json answer;
-    std::string error, page; // why there is no answer; the report of an out_of_memory
-    double seconds = 0;      // from its begin to its end
-    double alone = 0;        // the same alone, with memory for all; 0: not measured
-    std::size_t peak = 0;    // bytes charged to it at most
+    std::string error, page;   // why there is no answer; the report of an out_of_memory
+    double seconds = 0;        // from its begin to its end
+    double alone = 0;          // the same alone, with memory for all; 0: not measured
+    std::size_t peak = 0;      // bytes charged to it at most
+    std::uint64_t spilled = 0; // bytes of it that left memory
     allot::oom::task_stats task;
     bool checked = false, right = true, out_of_memory = false, device_failed = false;
 };

@@ -9,36 +9,44 @@ program_test(tpch one_thread SPILL OUT "6 queries" ARGS ${tpch_text} --memory 1M
 # Scans and a join that work on parts of their rows, alone.
 program_test(tpch splits SPILL OUT "\"query\":\"sort\",\"right\":true,[^}]*\"splits\":[1-9]" "\"query\":\"join\",\"right\":true,[^}]*\"splits\":[1-9]"
     ARGS ${tpch_text} --memory 800KiB --threads 1 --tasks 4 --json)
-program_test(tpch raise CODE 12 OUT "q1 .*right" ERR "sort: out of memory: .*account memory uses" "    sort: .*[0-9] buffers"
+program_test(tpch raise CODE 12 OUT "q1 .*right" ERR "sort: .*out of memory: .*account memory uses" "    sort: .*[0-9] buffers"
     ARGS ${tpch_text} --query sort,q1 --memory 1500KiB --threads 1 --oom raise --spill none)
 program_test(tpch too_little CODE 12 ERR "reader of warm up.*account memory uses" ARGS ${tpch_text} --memory 100KiB)
 program_test(tpch no_data CODE 3 ERR "no lineitem.parquet and no lineitem.tbl" ARGS --data /nowhere)
 program_test(tpch no_spill_folder CODE 3 ERR "--spill: .*No such file" ARGS ${tpch_text} --spill /nowhere/at/all)
+# No file can be written: what does not fit ends its query, the others go on.
+program_test(tpch disk_full CODE 12 SPILL FULL OUT "q1 .*right" "sort .*out of memory" ERR "sort: .*File too large" "account memory uses"
+    ARGS ${tpch_text} --query sort,q1 --memory 900K --threads 1)
+program_test(tpch trace OUT "6 queries" ARGS ${tpch_text} --memory 1MiB --tasks 4 --trace ${CMAKE_CURRENT_BINARY_DIR}/trace.json)
+program_test(tpch no_trace CODE 3 ERR "--trace: /nowhere/t.json: No such file" ARGS ${tpch_text} --trace /nowhere/t.json)
 program_test(tpch wrong_option CODE 2 ERR "--memory" ARGS ${tpch_text} --memory much)
 # With a device: the same sums. Under 112 KiB a chunk of 2048 rows does not fit beside the sums of its task; under 64 KiB no chunk does.
 set(tpch_q1 ${tpch_text} --memory 4MiB --threads 4 --tasks 4 --query q1,q1,q1,q1 --device)
-program_test(tpch device OUT "(q1 [^\n]* right\n)(q1 [^\n]* right\n)(q1 [^\n]* right\n)(q1 [^\n]* right\n)" "\ndevice simulated: at most 0.[0-9]+ of 64.00 MiB, [0-9.]+ MiB copied, 0 hazards\n"
+program_test(tpch device OUT "(q1 [^\n]* right\n)(q1 [^\n]* right\n)(q1 [^\n]* right\n)(q1 [^\n]* right\n)" "\ndevice simulated: at most [0-9]+ KiB of 64.0 MiB, [0-9.]+ [KM]iB copied, 0 hazards\n"
     ARGS ${tpch_q1} simulated)
 program_test(tpch device.splits OUT "\"query\":\"q1\",\"right\":true,[^}]*\"splits\":[1-9]" "\"device\":\"simulated\",\"device_copied\":[1-9][0-9]*,\"device_limit\":114688,\"device_peak\":114688," "\"hazards\":0,"
     ARGS ${tpch_q1} simulated --device-memory 112KiB --json)
 program_test(tpch device.every_query SPILL OUT "6 queries" ", 0 hazards\n" ARGS ${tpch_text} --memory 1MiB --tasks 4 --device simulated --device-memory 192KiB --compare)
-program_test(tpch device.too_small CODE 12 OUT "q1 [^\n]* out of memory: " ERR "account device memory uses 64 KiB of 64 KiB" "\n  tasks: [1-4]\n    q1 "
+program_test(tpch device.too_small CODE 12 OUT "q1 [^\n]* out of memory\n" ERR "account device memory uses 64 KiB of 64 KiB" "\n  tasks: [1-4]\n    q1 "
     ARGS ${tpch_q1} simulated --device-memory 64KiB)
 program_test(tpch device.raise CODE 12 ERR "\naccounts of device memory\n  device memory: [0-9]+ KiB used of 112 KiB, .*\n    tpch: [0-9]+ KiB used" ARGS ${tpch_q1} simulated --device-memory 112KiB --oom raise)
 program_test(tpch device.unknown CODE 2 ERR "--device: gpu not in {none,simulated,cuda}" ARGS ${tpch_q1} gpu)
 list(JOIN tpch_text "@@" tpch_cuda_args)
 add_test(NAME example.tpch.device.cuda COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:tpch> -D name=tpch -D "args=${tpch_cuda_args}@@--query@@q1,q1@@--tasks@@2"
-    -D "right=q1 [^\n]* right\nq1 [^\n]* right\n.*device cuda: at most [0-9.]+ of 64.00 MiB" -P ${PROJECT_SOURCE_DIR}/tests/examples/device_cuda.cmake)
+    -D "right=q1 [^\n]* right\nq1 [^\n]* right\n.*device cuda: at most [0-9.]+ [KM]iB of 64.0 MiB" -P ${PROJECT_SOURCE_DIR}/tests/examples/device_cuda.cmake)
 set_tests_properties(example.tpch.device.cuda PROPERTIES LABELS example TIMEOUT 120)
 if(TARGET allot_parquet AND ALLOT_TPCHGEN)
     program_test(tpch parquet_queries SPILL OUT "6 queries" ARGS --data ${CMAKE_CURRENT_BINARY_DIR}/data/sf0.001 --expected ${tpch_answers}/sf0.001.json --memory 6MiB --tasks 4)
     set_tests_properties(example.tpch.parquet_queries PROPERTIES FIXTURES_REQUIRED tpch_parquet)
 endif()
-add_executable(tpch_engine ${PROJECT_SOURCE_DIR}/tests/examples/tpch_engine.cpp engine/engine.cpp)
-allot_program(tpch_engine)
-target_link_libraries(tpch_engine PRIVATE tpch_data)
+foreach(name IN ITEMS engine faults)
+    add_executable(tpch_${name} ${PROJECT_SOURCE_DIR}/tests/examples/tpch_${name}.cpp)
+    allot_program(tpch_${name})
+    target_link_libraries(tpch_${name} PRIVATE tpch_queries)
+endforeach()
 add_test(NAME example.tpch.engine COMMAND tpch_engine)
-set_tests_properties(example.tpch.engine PROPERTIES LABELS example TIMEOUT 60)
+add_test(NAME example.tpch.faults COMMAND tpch_faults ${PROJECT_SOURCE_DIR}/examples/tpch/data/sf0.001 ${tpch_answers}/sf0.001.json)
+set_tests_properties(example.tpch.engine example.tpch.faults PROPERTIES LABELS example TIMEOUT 120)
 # The bench beside DuckDB, its smoke: without DuckDB.
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_FOUND)

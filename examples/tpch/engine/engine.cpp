@@ -16,7 +16,7 @@ std::size_t chunk_of(std::size_t limit) { return std::bit_floor(std::clamp(limit
 } // namespace
 
 engine::engine(const engine_options& o)
-    : memory(allot::name{"memory"}, allot::limit{o.memory}, tasks),
+    : tasks({}, o.log), memory(allot::name{"memory"}, allot::limit{o.memory}, tasks),
       pool(memory, allot::name{"batches"}, allot::chunk_bytes{chunk_of(o.memory)}), home(home_in(o.spill)),
       data(memory, *home, allot::name{"batches"}),
       run(tasks, memory, {.threads = o.threads, .attempts = o.begins_again ? 4U : 1U}),

@@ -41,6 +41,7 @@ struct engine_options {
     unsigned threads = 2;       // that run tasks
     std::string spill = "/tmp"; // the directory of files; empty: nothing leaves memory
     bool begins_again = true;   // tasks that ran out of memory; else their query ends
+    allot::oom::log_sink log{}; // of what the arbiter decides
 };
 
 class engine {

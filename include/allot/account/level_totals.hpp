@@ -5,7 +5,7 @@
 //     held            part of total that is not confirmed yet         confirmed = total - held
 //
 // Invariant: held <= total; reserved >= floor; peak = the highest noted confirmed() less credit.
-// Cost: 88 bytes. Threads: the holder of the tree's lock, unless a function says otherwise.
+// Cost: 96 bytes. Threads: the holder of the tree's lock, unless a function says otherwise.
 #pragma once
 
 #include <allot/account/account_status.hpp>
@@ -121,6 +121,9 @@ class level_totals {
     std::size_t peak(std::size_t low_water) const noexcept { return note_peak(low_water), peak_; }
     void count_refusal() const noexcept { ++refused_; }
     void count_beyond() noexcept { ++beyond_; }
+    void count_spilled(std::size_t bytes) noexcept {
+        spilled_.fetch_add(bytes, std::memory_order_relaxed);
+    } // any thread
     // Without what the credit and the tree's shape add.
     account_stats stats() const noexcept {
         account_stats f;
@@ -130,6 +133,7 @@ class level_totals {
         f.reservation = reserved_;
         f.refused = refused_;
         f.beyond = beyond_;
+        f.spilled = spilled_.load(std::memory_order_relaxed);
         return f;
     }
     bool valid() const noexcept { return held_ <= total_ && reserved_ >= floor_; }
@@ -152,6 +156,7 @@ class level_totals {
     mutable std::size_t ask_from_ = 0; // a use
     mutable std::uint64_t refused_ = 0;
     std::uint64_t beyond_ = 0;
+    std::atomic<std::uint64_t> spilled_{0};
 };
 
 } // namespace detail

@@ -84,6 +84,11 @@ class tree_node {
     // that its refunds would settle, here and above.
     bool may_hold_credit() const noexcept;
 
+    // Stored objects of its bytes have left for their home. Any thread.
+    void count_spilled(std::size_t bytes) noexcept {
+        for (tree_node* n = this; n != nullptr; n = n->parent_) n->totals_.count_spilled(bytes);
+    }
+
     // ---- check -----------------------------------------------------------------------------------------------
 
     // Checks whether the total of `from` may grow by `more`, and the levels above accordingly, up to and without `end`.
@@ -179,7 +184,6 @@ class tree_node {
     }
 
     ALLOT_NO_UNIQUE_ADDRESS leaf_credit credit_;
-    std::uint32_t depth_ = 0;
     level_totals totals_;
     account_tree* const tree_;
     tree_node* parent_;
@@ -191,7 +195,7 @@ class tree_node {
     intrusive_list<tree_node, &tree_node::sibling_> below_;
     intrusive_list<tree_node, &tree_node::creditor_> creditors_; // of below_: those that lead to credit
     wait_queue waits_;
-    std::uint32_t children_ = 0;
+    std::uint32_t depth_ = 0, children_ = 0;
     std::uint32_t listeners_ = 0; // that were added here
     std::atomic<bool> has_deferred_{false};
     bool listed_ = false; // may have credit: from a grant until it is closed

@@ -35,6 +35,7 @@ inline void write_account(text_writer& out, const account_stats& f) noexcept {
     if (f.refused != 0) out.put(", refused ").number(f.refused);
     if (f.waiting != 0) out.put(", ").number(f.waiting).put(" waiting");
     if (f.passed != 0) out.put(", passed by ").number(f.passed);
+    if (f.spilled != 0) out.put(", spilled ").bytes(f.spilled);
     if (f.beyond != 0) out.put(", charged beyond its limit ").number(f.beyond);
     out.newline();
 }
@@ -51,6 +52,7 @@ inline void put_account(json_writer& json, const account_stats& f) noexcept {
         .put("committed", f.committed);
     json.put("resident", f.resident).put("buffers", f.buffers);
     json.put("refused", f.refused).put("waiting", f.waiting).put("passed", f.passed).put("beyond", f.beyond);
+    json.put("spilled", f.spilled);
 }
 
 } // namespace detail

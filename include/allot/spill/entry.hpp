@@ -72,8 +72,10 @@ class store_entry {
     // Makes the object. Null: `why`. Throws: what the type's own code throws, if it may wait.
     virtual stored_object* restore(const kept_bytes& from, const pin_request& memory, home_status& why) const = 0;
 
-    bool is_moved() const noexcept {
-        return state == spill::entry_state::leaving || state == spill::entry_state::reading;
+    bool is_moved() const noexcept { return state == spill::entry_state::leaving || has_no_bytes(); }
+    // Nobody sees it, until it is away, or in memory again.
+    bool has_no_bytes() const noexcept {
+        return state == spill::entry_state::freeing || state == spill::entry_state::reading;
     }
 
     store& in;

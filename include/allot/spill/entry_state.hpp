@@ -5,11 +5,12 @@
 //   here       yes         no                   it is pinned; it is written, to leave
 //   both       yes         yes                  it is pinned; it leaves without being written
 //   leaving    yes         being written        a pin keeps it in memory: it is `both` then. A pin to change waits
+//   freeing    being freed yes                  a pin waits until it is away, and reads it
 //   away       no          yes                  a pin reads it
 //   reading    being made  yes                  pins of others wait for the reader, who waits for no memory
 //
 // Where a read fails, the entry is away as before: its readers get the error, and may try again.
-// An event that a state does not name is wrong there, and changes nothing. Cost: 91 bytes, constant. Threads: any.
+// An event that a state does not name is wrong there, and changes nothing. Cost: 120 bytes, constant. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -22,12 +23,13 @@
 namespace allot::inline ALLOT_ABI {
 namespace spill {
 
-enum class entry_state : std::uint8_t { here, both, leaving, away, reading };
-inline constexpr std::size_t entry_states = 5;
+enum class entry_state : std::uint8_t { here, both, leaving, freeing, away, reading };
+inline constexpr std::size_t entry_states = 6;
 
 enum class entry_event : std::uint8_t {
     leave,   // a thread begins to write it to its home, if that does not keep it, and frees its memory then
-    left,    // it has
+    written, // it is at home, and not pinned: its memory is freed now
+    left,    // it is
     kept,    // it is at home, and its memory stays: it was pinned meanwhile
     failed,  // it could not be written, or was pinned before
     change,  // a pin that may change the bytes
@@ -36,7 +38,7 @@ enum class entry_event : std::uint8_t {
     moved,   // it is in memory, and its home does not keep it
     refused, // there was no memory, or the read failed
 };
-inline constexpr std::size_t entry_events = 9;
+inline constexpr std::size_t entry_events = 10;
 
 struct entry_step {
     entry_state from;
@@ -50,9 +52,10 @@ inline constexpr auto entry_steps = [] {
     return std::to_array<entry_step>({
         {here, leave, leaving},
         {both, leave, leaving},
-        {leaving, left, away},
+        {leaving, written, freeing},
         {leaving, kept, both},
         {leaving, failed, here},
+        {freeing, left, away},
         {here, change, here},
         {both, change, here},
         {away, read, reading},
@@ -79,7 +82,7 @@ constexpr entry_state after(entry_state from, entry_event by) noexcept { return 
 /// Whether its bytes are in memory.
 constexpr bool is_in_memory(entry_state s) noexcept { return s <= entry_state::leaving; }
 constexpr const char* text_of(entry_state s) noexcept {
-    constexpr const char* texts[] = {"here", "both", "leaving", "away", "reading"};
+    constexpr const char* texts[] = {"here", "both", "leaving", "freeing", "away", "reading"};
     return texts[static_cast<std::size_t>(s)];
 }
 

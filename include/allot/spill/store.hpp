@@ -381,8 +381,8 @@ class store final : public reclaimer {
         kept_bytes old;
         {
             const guard hold(lock_);
-            if (moves(e) && (how == pin_kind::changes || e.state == state::reading)) return found::own_call;
-            while (e.state == state::reading) wait_for_mover(e);
+            if (moves(e) && (how == pin_kind::changes || e.has_no_bytes())) return found::own_call;
+            while (e.has_no_bytes()) wait_for_mover(e);
             if (!spill::is_in_memory(e.state)) return found::away;
             pin_locked(e, how, old);
         }
@@ -458,30 +458,35 @@ class store final : public reclaimer {
         why = {.how = home_status::outcome::refused, .why = {.outcome = charge_outcome::no_memory}};
         return leave_step::failed;
     }
-    // Returns: whether its memory was freed. The entry may have ended then.
+    // Returns: whether its memory was freed: before others see that it has left, since its account may end then. The
+    // entry may have ended, too.
     bool end_leave(entry& e, leave_step how, std::uint32_t call, const home_status& why) noexcept {
         object* gone = nullptr;
-        bool is_orphan = false;
-        std::unique_ptr<detail::entry_group> emptied;
         if (how == leave_step::written) e.object->note_kept();
         {
             const guard hold(lock_);
             if (how == leave_step::written) ++stats_.written, stats_.bytes_written += e.bytes;
             if (how == leave_step::failed) ++stats_.failures, stats_.last_failure = why;
-            if (how <= leave_step::failed) e.failed = call, step(e, e.kept.is_written() ? event::kept : event::failed);
-            else if (e.pins != 0) step(e, event::kept);
-            else step(e, event::left), gone = let_go(e);
+            if (how > leave_step::failed && e.pins == 0) step(e, event::written), gone = let_go(e);
+        }
+        if (gone != nullptr) gone->leave();
+        bool is_orphan = false;
+        std::unique_ptr<detail::entry_group> emptied;
+        {
+            const guard hold(lock_);
+            if (gone != nullptr) step(e, event::left);
+            else if (how > leave_step::failed) step(e, event::kept);
+            else e.failed = call, step(e, e.kept.is_written() ? event::kept : event::failed);
             if (how != leave_step::stays) queues_.push(e); // else it is asked again when it has been pinned
             moved(e);
             is_orphan = e.is_orphan;
             if (is_orphan) emptied = take_out(e);
         }
         if (is_orphan) finish(e);
-        const bool freed = gone != nullptr;
-        if (freed) gone->leave();
-        return freed;
+        return gone != nullptr;
     }
     object* let_go(entry& e) noexcept {
+        e.by.node().count_spilled(e.object->charged);
         ++stats_.left, stats_.bytes_left += e.object->charged, stats_.in_memory -= e.object->charged;
         return std::exchange(e.object, nullptr);
     }

@@ -4,8 +4,8 @@ from .bug import bug
 BUGS = {
     "pinned_object_leaves": bug(
         "unit/spill/store.cpp",
-        "else if (e.pins != 0) step(e, event::kept);",
-        "",
+        "if (how > leave_step::failed && e.pins == 0) step(e, event::written)",
+        "if (how > leave_step::failed) step(e, event::written)",
         law=11, smoke=True),
     "change_does_not_wait_for_a_write": bug(
         "unit/spill/store.cpp",

@@ -4,6 +4,7 @@
 #include <support/stored_bytes.hpp>
 #include <support/tasks.hpp>
 
+#include <allot/account/account_listener.hpp>
 #include <allot/spill/stored_buffer.hpp>
 
 #include <atomic>
@@ -67,6 +68,7 @@ TEST_CASE("an object that has not changed is written once", "[spill]") {
     }
     CHECK((f.home.writes == 1 && f.home.reads == 3 && f.disk.used() == 16_KiB));
     const allot::store_stats s = f.inputs.stats();
+    CHECK((f.engine.stats().spilled == 48_KiB && f.disk.stats().spilled == 0));
     CHECK((s.left == 3 && s.bytes_left == 48_KiB && s.written == 1 && s.bytes_written == 16_KiB && s.read == 3));
     const allot::home_traffic t = f.home.traffic();
     CHECK((t.bytes_written == 16_KiB && t.bytes_read == 48_KiB && t.write_ns != 0 && t.read_ns != 0));
@@ -274,6 +276,32 @@ TEST_CASE("the end of an object waits for its write, and is not lost inside of i
         static_cast<void>(f.inputs.spill(1));
         if (ends.joinable()) ends.join();
         CHECK((f.engine.used() == 0 && f.disk.used() == 0));
+    }
+}
+
+TEST_CASE("the end of an object that has left waits until its memory is free: its account may end then", "[spill]") {
+    struct slow final : allot::account_listener {
+        void released(const account&, std::size_t) noexcept override {
+            begun = true;
+            std::this_thread::sleep_for(std::chrono::milliseconds(30)); // what must wait would go on meanwhile
+            done = true;
+        }
+        std::atomic<bool> begun{false}, done{false};
+    };
+    for (const bool pins : {false, true}) {
+        fixture f;
+        account query{f.engine, name{"query"}};
+        std::optional<handle> a{f.put(query, 16_KiB, 7)};
+        slow listener;
+        query.add(listener);
+        std::jthread frees{[&] { f.inputs.spill(1); }};
+        support::until([&] { return listener.begun.load(); });
+        if (pins) CHECK(holds(*a, 7));
+        else a.reset();
+        CHECK(listener.done);
+        query.remove(listener);
+        a.reset();
+        frees.join();
     }
 }
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-namespace tpch {
+namespace shared {
 
 /// A field of /proc/self/status that is in KiB, in bytes; 0 where there is none.
 inline std::size_t status_bytes(const char* field) {
@@ -27,4 +27,4 @@ inline void restart_peak() {
     std::fclose(f);
 }
 
-} // namespace tpch
+} // namespace shared

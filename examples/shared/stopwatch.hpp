@@ -1,7 +1,8 @@
+// Time since a stopwatch was made.
 #pragma once
 #include <chrono>
 
-namespace flights {
+namespace shared {
 
 class stopwatch {
   public:
@@ -11,4 +12,4 @@ class stopwatch {
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-} // namespace flights
+} // namespace shared
