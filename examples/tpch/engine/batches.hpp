@@ -36,9 +36,11 @@ template <class Row> std::size_t bytes_of(const Row& r) {
 }
 template <class Row> const char* tail_of(const Row& r) { return reinterpret_cast<const char*>(&r) + sizeof(Row); }
 
-/// The size of a batch where `together` are written at once: all of them a third of a thread's share, 8 to 64 KiB.
+/// Bytes of a full batch; and of the process' heap that the store keeps for a batch, beyond the limit.
+constexpr std::size_t least_batch = 32768, most_batch = 65536, kept_for_batch = 450;
+/// The size of a batch where `together` are written at once: all of them about a third of a thread's share.
 inline std::size_t batch_bytes(const engine& in, std::size_t together) {
-    return std::clamp(std::bit_floor(in.share() / 3 / together | 1), std::size_t{8192}, std::size_t{65536});
+    return std::clamp(std::bit_floor(in.share() / 3 / together | 1), least_batch, most_batch);
 }
 
 template <class Row> class batch_writer {

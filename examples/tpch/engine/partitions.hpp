@@ -60,10 +60,10 @@ class partitions {
 };
 
 /// The bits of a hash that cut these bytes into partitions of at most a quarter of a thread's share. Fewer where their
-/// batches would be small.
+/// batches would be small: then a partition is worked on in several ranges (query.hpp).
 inline unsigned partition_bits(const engine& in, std::size_t bytes, unsigned least = 0) {
     unsigned bits = least;
-    while ((bytes >> bits) > in.share() / 4 && in.share() / 3 >> (bits + 1) >= 16384) ++bits;
+    while ((bytes >> bits) > in.share() / 4 && in.share() / 3 >> (bits + 1) >= least_batch) ++bits;
     return bits;
 }
 

@@ -125,16 +125,31 @@ inline std::vector<hash_range> finer(const hash_range& r) {
     return {{r.bits, r.depth + 1, 2 * r.value, r.rows / 2 + 1}, {r.bits, r.depth + 1, 2 * r.value + 1, r.rows / 2 + 1}};
 }
 
-/// A task for each partition: body(index, range) works on its rows of a range, and returns what is given to put().
+/// The ranges of a partition whose tables take at most `share` bytes each, if that of the whole takes `bytes`.
+inline std::vector<hash_range> ranges_of(const hash_range& whole, std::size_t bytes, std::size_t share) {
+    std::vector<hash_range> all{whole};
+    for (; bytes > share; bytes /= 2) {
+        std::vector<hash_range> next;
+        for (const hash_range& r : all)
+            for (const hash_range& half : finer(r)) next.push_back(half);
+        if (next.empty()) break;
+        all = std::move(next);
+    }
+    return all;
+}
+
+/// A task for each partition: body(index, range) works on its rows of a range, and returns what is given to put(). One
+/// range after the other, if the table of all does not fit into three quarters of a thread's share.
 /// `rows`, `bytes`: rows and bytes of the table that a body makes for partition i. The tasks are added.
 template <class Rows, class Bytes, class Body, class Put>
 void work_on_partitions(query& q, allot::account& by, unsigned bits, Rows rows, Bytes bytes, Body body, Put put) {
     for (std::size_t i = 0; i != std::size_t{1} << bits; ++i) {
         if (rows(i) == 0) continue;
+        const auto ranges = ranges_of({bits, 0, 0, rows(i)}, bytes(i), q.in.share() / 4 * 3);
         q.tasks.add(
-            {.name = by.name(), .output = bytes(i)},
-            [&q, body, i, r = hash_range{bits, 0, 0, rows(i)}] {
-                std::vector<hash_range> all{r};
+            {.name = by.name(), .output = bytes(i) / ranges.size()},
+            [&q, body, i, ranges] {
+                std::vector<hash_range> all = ranges;
                 return q.in.attempt([&] {
                     return allot::oom::with_retry(all, finer, [&](const hash_range& one) { return body(i, one); });
                 });

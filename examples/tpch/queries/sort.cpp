@@ -34,8 +34,12 @@ nlohmann::json run(query& q) {
     // A run takes a third of a thread's share, beside what it is written to.
     const std::size_t threads = q.in.threads(), share = q.in.share();
     const std::size_t rows = std::clamp(share / 3 / (bytes_of_line + 16), std::size_t{4096}, std::size_t{131'072});
-    const std::size_t guess = lineitem.rows() / rows + 1; // of the runs
-    const std::size_t each = std::clamp(std::bit_floor(share / 2 / guess), std::size_t{16384}, std::size_t{65536});
+    const std::size_t guess = lineitem.rows() / rows * 9 / 8 + 1; // of the runs
+    const std::size_t merged = share / 4 * 3;                     // bytes of the batches of a merge
+    // Smaller batches may save a merge, but not where the store would keep much for them.
+    const std::size_t kept = lineitem.rows() * bytes_of_line / (least_batch / 2) * kept_for_batch;
+    const std::size_t least = kept < q.in.limit() / 3 * 2 ? least_batch / 2 : least_batch;
+    const std::size_t each = std::clamp(std::bit_floor(merged / guess), least, most_batch);
     scan_rows(
         q, sorts, lineitem, line_columns, rows * (bytes_of_line + 16),
         [&] { return sort_lines{line_reader{codes}, {q.in, sorts, each}}; },
@@ -46,10 +50,9 @@ nlohmann::json run(query& q) {
         rows);
     q.tasks.wait();
 
-    // So many are merged at once that a batch of each takes a quarter of a thread's share.
-    const std::size_t most = std::max(share / 2 / each, std::size_t{2});
+    const std::size_t most = std::max(merged / each, std::size_t{2}); // runs that are merged at once
     while (runs.size() > most) {
-        std::vector<sorted_run> merged;
+        std::vector<sorted_run> longer;
         for (std::size_t from = 0; from < runs.size(); from += most) {
             std::vector<const sorted_run*> some;
             for (std::size_t i = from; i != std::min(from + most, runs.size()); ++i) some.push_back(&runs[i]);
@@ -67,13 +70,14 @@ nlohmann::json run(query& q) {
                         return made;
                     });
                 },
-                [&](sorted_run made) {
+                [&, from, n = some.size()](sorted_run made) {
+                    for (std::size_t i = from; i != from + n; ++i) runs[i] = {}; // no other task reads them
                     const std::lock_guard hold(lock);
-                    merged.push_back(std::move(made));
+                    longer.push_back(std::move(made));
                 });
         }
         q.tasks.wait();
-        runs = std::move(merged);
+        runs = std::move(longer);
     }
 
     // The last merge: by ranges of keys, one after the other or side by side.
