@@ -5,6 +5,7 @@
 #include "engine/row_table.hpp"
 #include "engine/sorted_runs.hpp"
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -92,7 +93,34 @@ void test_runs() {
 
 } // namespace
 
+// Ranges that are planned, since the table is known to be too large; scans that are cut into eighths at most.
+void test_planned_ranges() {
+    const tpch::hash_range whole{4, 0, 0, 10'000};
+    check(tpch::ranges_of(whole, 100, 100).size() == 1, "what fits is one range");
+    const std::vector<tpch::hash_range> four = tpch::ranges_of(whole, 400, 100);
+    check(four.size() == 4, "four ranges, each of a quarter");
+    for (std::int64_t n = 0; n != 1000; ++n) {
+        int in = 0;
+        for (const tpch::hash_range& r : four) in += r.has(tpch::hash_of_key(n));
+        check(in == 1, "a hash is in one range");
+    }
+    check(tpch::ranges_of({4, 0, 0, 100}, 400, 100).size() == 1, "few rows are not cut");
+
+    std::vector<tpch::row_range> parts{{1000, 8192}};
+    for (std::size_t i = 0; i != parts.size();) {
+        const std::vector<tpch::row_range> both = tpch::halves(parts[i]);
+        if (both.empty()) ++i;
+        else
+            parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i)),
+                parts.insert(parts.end(), both.begin(), both.end());
+    }
+    std::uint64_t sum = 0;
+    for (const tpch::row_range& r : parts) sum += r.rows;
+    check(parts.size() == 8 && sum == 8192, "a scan is cut into eight parts, of all its rows");
+}
+
 int main() {
+    test_planned_ranges();
     test_ranges_of_hashes();
     test_runs();
     return failures == 0 ? 0 : 1;

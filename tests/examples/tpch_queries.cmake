@@ -10,7 +10,7 @@ program_test(tpch one_thread SPILL OUT "6 queries" ARGS ${tpch_text} --memory 1M
 program_test(tpch splits SPILL OUT "\"query\":\"sort\",\"right\":true,[^}]*\"splits\":[1-9]" "\"query\":\"join\",\"right\":true,[^}]*\"splits\":[1-9]"
     ARGS ${tpch_text} --memory 800KiB --threads 1 --tasks 4 --json)
 program_test(tpch raise CODE 12 OUT "q1 .*right" ERR "sort: .*out of memory: .*account memory uses" "    sort: .*[0-9] buffers"
-    ARGS ${tpch_text} --query sort,q1 --memory 1500KiB --threads 1 --oom raise --spill none)
+    ARGS ${tpch_text} --query sort,q1 --memory 1000KiB --threads 1 --oom raise --spill none)
 program_test(tpch too_little CODE 12 ERR "reader of warm up.*account memory uses" ARGS ${tpch_text} --memory 100KiB)
 program_test(tpch no_data CODE 3 ERR "no lineitem.parquet and no lineitem.tbl" ARGS --data /nowhere)
 program_test(tpch no_spill_folder CODE 3 ERR "--spill: .*No such file" ARGS ${tpch_text} --spill /nowhere/at/all)

@@ -38,9 +38,9 @@ template <class Row> const char* tail_of(const Row& r) { return reinterpret_cast
 
 /// Bytes of a full batch; and of the process' heap that the store keeps for a batch, beyond the limit.
 constexpr std::size_t least_batch = 32768, most_batch = 65536, kept_for_batch = 450;
-/// The size of a batch where `together` are written at once: all of them about a third of a thread's share.
+/// The size of a batch where `together` are written at once.
 inline std::size_t batch_bytes(const engine& in, std::size_t together) {
-    return std::clamp(std::bit_floor(in.share() / 3 / together | 1), least_batch, most_batch);
+    return std::clamp(std::bit_floor(in.output() / together | 1), least_batch, most_batch);
 }
 
 template <class Row> class batch_writer {

@@ -11,6 +11,7 @@
 // short.
 #pragma once
 
+#include <algorithm>
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
 #include <allot/core/error.hpp>
@@ -18,6 +19,7 @@
 #include <allot/ledger/pool.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/oom/arbiter.hpp>
+#include <allot/oom/rules.hpp>
 #include <allot/oom/state_machine.hpp>
 #include <allot/reclaim/chain.hpp>
 #include <allot/spill/spill_memory.hpp>
@@ -68,9 +70,16 @@ class engine {
     std::size_t limit() const noexcept { return memory.limit(); }
     /// Bytes for each thread.
     std::size_t share() const noexcept { return limit() / threads_; }
+    /// Bytes that a scan makes of its rows, until they may leave: a third of that. Less where the memory is small:
+    /// there the pages of the file take most of it, for all columns of lineitem some 3 MiB.
+    std::size_t output() const noexcept {
+        const std::size_t pages = std::min(limit() / 4 * 3, std::size_t{3} << 20);
+        return std::min(share() / 3, (limit() - pages) / 2);
+    }
     unsigned threads() const noexcept { return threads_; }
 
-    allot::oom::arbiter tasks;
+    // What no task holds are pages of the pool, which wait for tasks: no decision is put off until they come back.
+    allot::oom::arbiter tasks{allot::oom::rules{.unknown_holders_wait = allot::time_span{0}}};
     allot::account disk{allot::name{"disk"}}, memory;
     allot::chunk_arena<batch_blocks> pool;
     allot::buffer_memory buffers{pool};

@@ -63,7 +63,7 @@ class partitions {
 /// batches would be small: then a partition is worked on in several ranges (query.hpp).
 inline unsigned partition_bits(const engine& in, std::size_t bytes, unsigned least = 0) {
     unsigned bits = least;
-    while ((bytes >> bits) > in.share() / 4 && in.share() / 3 >> (bits + 1) >= least_batch) ++bits;
+    while ((bytes >> bits) > in.share() / 4 && in.output() >> (bits + 1) >= least_batch) ++bits;
     return bits;
 }
 

@@ -51,15 +51,17 @@ struct query {
     device_side* device = nullptr; // of query 1; null: the host
 };
 
-/// Work of a scan: rows [first, first + rows) of a table. Half of it needs half of the memory.
+/// Work of a scan: rows [first, first + rows) of a table. Half of it makes half of the rows, but needs the same pages
+/// of the file, and reads those before it again: so a scan is cut into eighths at most.
 struct row_range {
-    std::uint64_t first, rows;
+    std::uint64_t first, rows, least = rows / 8;
     int pin() const noexcept { return 0; }
     std::size_t bytes() const noexcept { return rows; }
 };
 inline std::vector<row_range> halves(const row_range& r) {
-    if (r.rows < 1024) return {};
-    return {{r.first, r.rows / 2}, {r.first + r.rows / 2, r.rows - r.rows / 2}};
+    const std::uint64_t half = r.rows / 2;
+    if (half < r.least || half < 512) return {};
+    return {{r.first, half, r.least}, {r.first + half, r.rows - half, r.least}};
 }
 
 /// Scans a table: tasks for `rows_together` rows, each of which begins again with half of its rows where

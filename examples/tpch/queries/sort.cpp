@@ -31,9 +31,9 @@ nlohmann::json run(query& q) {
     row_codes codes;
     std::vector<sorted_run> runs;
     std::mutex lock;
-    // A run takes a third of a thread's share, beside what it is written to.
+    // A run takes that, beside what it is written to.
     const std::size_t threads = q.in.threads(), share = q.in.share();
-    const std::size_t rows = std::clamp(share / 3 / (bytes_of_line + 16), std::size_t{4096}, std::size_t{131'072});
+    const std::size_t rows = std::clamp(q.in.output() / (bytes_of_line + 16), std::size_t{4096}, std::size_t{131'072});
     const std::size_t guess = lineitem.rows() / rows * 9 / 8 + 1; // of the runs
     const std::size_t merged = share / 4 * 3;                     // bytes of the batches of a merge
     // Smaller batches may save a merge, but not where the store would keep much for them.
