@@ -34,7 +34,7 @@ nlohmann::json run(query& q) {
     // A run takes that, beside what it is written to.
     const std::size_t threads = q.in.threads(), share = q.in.share();
     const std::size_t rows = std::clamp(q.in.output() / (bytes_of_line + 16), std::size_t{4096}, std::size_t{131'072});
-    const std::size_t guess = lineitem.rows() / rows * 9 / 8 + 1; // of the runs
+    const std::size_t guess = lineitem.rows() / rows * 3 / 2 + 1; // of the runs, at most: some are shorter
     const std::size_t merged = share / 4 * 3;                     // bytes of the batches of a merge
     // Smaller batches may save a merge, but not where the store would keep much for them.
     const std::size_t kept = lineitem.rows() * bytes_of_line / (least_batch / 2) * kept_for_batch;
