@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <allot/core/text.hpp>
+#include <allot/oom/rules.hpp>
 #include <allot/report/accounts.hpp>
 #include <bit>
 
@@ -16,7 +17,9 @@ std::size_t chunk_of(std::size_t limit) { return std::bit_floor(std::clamp(limit
 } // namespace
 
 engine::engine(const engine_options& o)
-    : tasks({}, o.log), memory(allot::name{"memory"}, allot::limit{o.memory}, tasks),
+    : // What no task holds are pages of the pool, which wait for tasks: no decision is put off until they come back.
+      tasks({.unknown_holders_wait = allot::time_span{0}}, o.log),
+      memory(allot::name{"memory"}, allot::limit{o.memory}, tasks),
       pool(memory, allot::name{"batches"}, allot::chunk_bytes{chunk_of(o.memory)}), home(home_in(o.spill)),
       data(memory, *home, allot::name{"batches"}),
       run(tasks, memory, {.threads = o.threads, .attempts = o.begins_again ? 4U : 1U}),

@@ -19,7 +19,6 @@
 #include <allot/ledger/pool.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/oom/arbiter.hpp>
-#include <allot/oom/rules.hpp>
 #include <allot/oom/state_machine.hpp>
 #include <allot/reclaim/chain.hpp>
 #include <allot/spill/spill_memory.hpp>
@@ -78,8 +77,7 @@ class engine {
     }
     unsigned threads() const noexcept { return threads_; }
 
-    // What no task holds are pages of the pool, which wait for tasks: no decision is put off until they come back.
-    allot::oom::arbiter tasks{allot::oom::rules{.unknown_holders_wait = allot::time_span{0}}};
+    allot::oom::arbiter tasks;
     allot::account disk{allot::name{"disk"}}, memory;
     allot::chunk_arena<batch_blocks> pool;
     allot::buffer_memory buffers{pool};
