@@ -3,6 +3,7 @@
 
     bench/tpch.py run build/examples/tpch/tpch --data DIR [--rounds 3] [--python PYTHON] [--built TEXT] [--json docs/bench/tpch.json]
     bench/tpch.py least build/examples/tpch/tpch --data DIR [--json docs/bench/tpch.json]
+    bench/tpch.py run build/examples/tpch/tpch --data DIR10 --scale 10 --expected '' --only sort q9 q18 --rounds 1 --longest 600 --json FILE
     bench/tpch.py page [--json docs/bench/tpch.json]
     bench/tpch.py smoke build/examples/tpch/tpch
 
@@ -50,7 +51,7 @@ def started(o, command):
 
 def ours(o, query, limit, threads):
     number = len(query.split(","))
-    code, out, err = started(o, [o.program, "--json", "--data", o.data, "--expected", o.expected, "--query", query, "--memory",
+    code, out, err = started(o, [o.program, "--json", "--data", o.data, *(["--expected", o.expected] if o.expected else []), "--query", query, "--memory",
                               str(round(limit * MB)), "--threads", str(threads), "--tasks", str(number), "--spill", o.spill])
     lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
     found = {"code": code, "errors": [], "ended": 0}
@@ -86,6 +87,8 @@ ENGINES = {"tpch": ours, "duckdb": duckdb}
 def work(o):
     """What a round runs, as (query, limit, runs)."""
     both = [("tpch", 2), ("duckdb", 2), ("duckdb", 1)]
+    if o.scale != 1:
+        return [(query, limits[1] * o.scale / part, both) for query, limits in LIMITS.items() for part in (4, 10) if not o.only or query in o.only]
     cells = [(query, limit, both) for query, limits in LIMITS.items() for limit in limits]
     cells += [(queries, limit, [("tpch", 2), ("duckdb", 2)]) for queries, limit in TOGETHER]
     return [cell for cell in cells if not o.only or cell[0] in o.only]
@@ -171,7 +174,8 @@ def main():
     parser.add_argument("what", choices=["run", "least", "page", "smoke"])
     parser.add_argument("program", nargs="?")
     parser.add_argument("--data")
-    parser.add_argument("--expected", default=str(ROOT / "examples/tpch/expected/sf1.json"))
+    parser.add_argument("--expected", default=str(ROOT / "examples/tpch/expected/sf1.json"), help="the right answers; none: ''")
+    parser.add_argument("--scale", type=int, default=1, help="of DIR; for another than 1 the limits are a quarter and a tenth of so many of DuckDB's peaks")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--spill", default=tempfile.gettempdir())
