@@ -3,7 +3,7 @@
 
     bench/tpch.py run build/examples/tpch/tpch --data DIR [--rounds 3] [--python PYTHON] [--built TEXT] [--json docs/bench/tpch.json]
     bench/tpch.py least build/examples/tpch/tpch --data DIR [--json docs/bench/tpch.json]
-    bench/tpch.py run build/examples/tpch/tpch --data DIR10 --scale 10 --expected '' --only sort q9 q18 --rounds 1 --longest 600 --json FILE
+    bench/tpch.py run build/examples/tpch/tpch --data DIR10 --scale 10 --expected '' --only sort q9 q18 --rounds 1 --longest 600
     bench/tpch.py page [--json docs/bench/tpch.json]
     bench/tpch.py smoke build/examples/tpch/tpch
 
@@ -100,7 +100,9 @@ def shown(run):
 
 
 def measure(o, data):
-    data |= {"machine": machine(o), "rounds": o.rounds, "runs": []}
+    if o.scale == 1:
+        data |= {"machine": machine(o), "rounds": o.rounds}
+    kept = data["runs" if o.scale == 1 else "larger"] = []
     for number in range(1, o.rounds + 1):
         cells = work(o)
         random.Random(number).shuffle(cells)
@@ -108,7 +110,7 @@ def measure(o, data):
             for engine, threads in runs if number % 2 else reversed(runs):
                 run = {"round": number, "query": query, "limit": limit, "engine": engine, "threads": threads}
                 run |= ENGINES[engine](o, query, limit, threads)
-                data["runs"].append(run)
+                kept.append(run)
                 print(shown(run), flush=True)
                 save(o, data)
 
