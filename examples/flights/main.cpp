@@ -2,6 +2,7 @@
 // options.
 #include "../shared/device_error.hpp"
 #include "../shared/exit_code.hpp"
+#include "../shared/output.hpp"
 #include "../shared/resident.hpp"
 #include "options.hpp"
 #include "report.hpp"
@@ -55,7 +56,8 @@ int main(int argc, char** argv) {
     flights::options asked;
     int code = exit_code::done;
     try {
-        return flights::parse(argc, argv, asked, code) ? flights::run(asked, at_start) : code;
+        return shared::flushed("flights",
+                               flights::parse(argc, argv, asked, code) ? flights::run(asked, at_start) : code);
     } catch (const allot::out_of_memory& e) {
         fmt::print(stderr, "{}\n", e.report());
         return exit_code::out_of_memory;

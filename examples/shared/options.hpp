@@ -3,11 +3,12 @@
 #include "exit_code.hpp"
 #include <CLI/CLI.hpp>
 #include <array>
+#include <charconv>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace shared {
@@ -19,11 +20,11 @@ inline std::string read_size(std::string& text) {
     static const std::map<std::string, double> units{{"", 1},       {"b", 1},        {"k", 0x1p10},   {"kib", 0x1p10},
                                                      {"kb", 1e3},   {"m", 0x1p20},   {"mib", 0x1p20}, {"mb", 1e6},
                                                      {"g", 0x1p30}, {"gib", 0x1p30}, {"gb", 1e9}};
-    char* end = nullptr;
-    const double number = std::strtod(text.c_str(), &end);
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     const auto unit = units.find(CLI::detail::to_lower(CLI::detail::trim_copy(end)));
     const double bytes = unit != units.end() ? number * unit->second : -1;
-    if (end == text.c_str() || !(bytes >= 0 && bytes < 0x1p63)) return text + ": not a size, as 500K, 32MiB or 7.5MB";
+    if (error != std::errc{} || !(bytes >= 0 && bytes < 0x1p63)) return text + ": not a size, as 500K, 32MiB or 7.5MB";
     text = std::to_string(static_cast<std::uint64_t>(bytes));
     return {};
 }

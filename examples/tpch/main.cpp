@@ -1,6 +1,7 @@
 // tpch: queries of TPC-H in too little memory, several at a time below one limit. `tpch --help` lists the options.
 #include "../shared/device_error.hpp"
 #include "../shared/exit_code.hpp"
+#include "../shared/output.hpp"
 #include "../shared/resident.hpp"
 #include "../shared/stopwatch.hpp"
 #include "engine/query.hpp"
@@ -44,7 +45,8 @@ void explain(const std::exception& e, query_outcome& o) {
         if (o.page.empty()) o.page = oom->report();
     }
     o.device_failed = o.device_failed || dynamic_cast<const shared::device_error*>(&e) != nullptr;
-    o.error += (o.error.empty() ? "" : ": ") + std::string(e.what());
+    const std::string text = e.what(); // an error of a task has the text of its cause
+    if (o.error.find(text) == std::string::npos) o.error += (o.error.empty() ? "" : ": ") + text;
     try {
         std::rethrow_if_nested(e);
     } catch (const std::exception& cause) {
@@ -144,7 +146,8 @@ int run(const options& asked) {
     if (!asked.expected.empty()) {
         std::ifstream file(asked.expected);
         if (!file) throw std::runtime_error("there is no file " + asked.expected);
-        file >> expected;
+        expected = nlohmann::json::parse(file, nullptr, false);
+        if (!expected.is_object()) throw std::runtime_error(asked.expected + ": no JSON object of answers");
     }
     outcome alone;
     if (asked.compare) // one after the other, in memory for all
@@ -176,7 +179,7 @@ int main(int argc, char** argv) {
     namespace exit_code = shared::exit_code;
     int code = exit_code::done;
     try {
-        return tpch::parse(argc, argv, asked, code) ? tpch::run(asked) : code;
+        return shared::flushed("tpch", tpch::parse(argc, argv, asked, code) ? tpch::run(asked) : code);
     } catch (const allot::out_of_memory& e) {
         fmt::print(stderr, "tpch: {}\n{}\n", e.what(), e.report());
         return exit_code::out_of_memory;
