@@ -58,7 +58,7 @@ def ours(o, query, limit, threads):
     for line in lines:
         if "query" not in line:
             found |= {key: line[key] for key in ("seconds", "processor_seconds", "resident", "written", "rollbacks", "splits", "ran_out")}
-        elif line["error"] or not line["right"]:
+        elif line["error"] or line["right"] is False:
             found["errors"].append(f"{line['query']}: {first_line(line['error']) or 'wrong answer'}")
         else:
             found["ended"] += 1

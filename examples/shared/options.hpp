@@ -24,7 +24,8 @@ inline std::string read_size(std::string& text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     const auto unit = units.find(CLI::detail::to_lower(CLI::detail::trim_copy(end)));
     const double bytes = unit != units.end() ? number * unit->second : -1;
-    if (error != std::errc{} || !(bytes >= 0 && bytes < 0x1p63)) return text + ": not a size, as 500K, 32MiB or 7.5MB";
+    if (error != std::errc{} || !(bytes >= 0 && bytes < 0x1p63))
+        return text + ": not a size below 8 EiB, as 500K, 32MiB or 7.5GB";
     text = std::to_string(static_cast<std::uint64_t>(bytes));
     return {};
 }

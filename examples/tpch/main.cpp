@@ -147,7 +147,9 @@ int run(const options& asked) {
         std::ifstream file(asked.expected);
         if (!file) throw std::runtime_error("there is no file " + asked.expected);
         expected = nlohmann::json::parse(file, nullptr, false);
-        if (!expected.is_object()) throw std::runtime_error(asked.expected + ": no JSON object of answers");
+        for (const std::string& name : asked.queries)
+            if (!expected.is_object() || !expected.contains(name) || !expected[name].is_object())
+                throw std::runtime_error(asked.expected + ": no JSON object with the answer of " + name);
     }
     outcome alone;
     if (asked.compare) // one after the other, in memory for all

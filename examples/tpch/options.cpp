@@ -18,8 +18,14 @@ bool parse(int argc, char** argv, options& out, int& code) {
         ->transform(shared::size())
         ->type_name("SIZE")
         ->default_str("32MiB");
-    app.add_option("--tasks", out.tasks, "queries at a time")->check(CLI::Range(1, 64));
-    app.add_option("--threads", out.threads, "threads that work for all queries")->check(CLI::Range(1, 64));
+    app.add_option("--tasks", out.tasks, "queries at a time")
+        ->check(CLI::Range(1, 64))
+        ->type_name("N")
+        ->capture_default_str();
+    app.add_option("--threads", out.threads, "threads that work for all queries")
+        ->check(CLI::Range(1, 64))
+        ->type_name("N")
+        ->capture_default_str();
     app.add_option("--spill", out.spill, "folder for what leaves memory; none: nothing leaves")->capture_default_str();
     app.add_option("--oom", out.oom, "what happens without memory: tasks begin again, or the query ends")
         ->check(shared::one_of({"state_machine", "raise"}))
@@ -28,7 +34,9 @@ bool parse(int argc, char** argv, options& out, int& code) {
         ->check(shared::one_of({shared::device_names.begin(), shared::device_names.end()}))
         ->capture_default_str();
     app.add_option("--device-memory", out.device_memory, "bytes of the device for all queries together")
-        ->transform(shared::size());
+        ->transform(shared::size())
+        ->type_name("SIZE")
+        ->default_str("64MiB");
     app.add_option("--trace", out.trace,
                    "file that a viewer of traces opens: what each thread waited for, memory, bytes on the disk")
         ->type_name("FILE");

@@ -37,10 +37,17 @@ std::string table_of(const outcome& o) {
 std::string json_of(const outcome& o) {
     std::string out;
     for (const query_outcome& q : o.queries)
-        out += nlohmann::json{{"query", q.name},         {"seconds", q.seconds},  {"alone", q.alone},
-                              {"peak", q.peak},          {"spilled", q.spilled},  {"rollbacks", q.task.rollbacks},
-                              {"splits", q.task.splits}, {"waits", q.task.waits}, {"error", q.error},
-                              {"checked", q.checked},    {"right", q.right}}
+        out += nlohmann::json{{"query", q.name},
+                              {"seconds", q.seconds},
+                              {"alone", q.alone > 0 ? nlohmann::json(q.alone) : nullptr},
+                              {"peak", q.peak},
+                              {"spilled", q.spilled},
+                              {"rollbacks", q.task.rollbacks},
+                              {"splits", q.task.splits},
+                              {"waits", q.task.waits},
+                              {"error", q.error},
+                              {"checked", q.checked},
+                              {"right", q.checked ? nlohmann::json(q.right) : nullptr}}
                    .dump() +
                "\n";
     out += nlohmann::json{{"seconds", o.seconds},

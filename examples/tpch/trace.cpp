@@ -35,16 +35,16 @@ void trace::count(const char* what, std::size_t bytes) {
     event('C', what, 0, fmt::format(",\"args\":{{\"bytes\":{}}}", bytes));
 }
 void trace::end(allot::oom::thread_id thread) {
-    if (thread >= open_.size() || open_[thread] == nullptr) return;
+    if (thread >= open_.size() || open_[thread].empty()) return;
     event('E', open_[thread], thread);
-    open_[thread] = nullptr;
+    open_[thread].clear();
 }
 void trace::begin(allot::oom::thread_id thread, const char* state) {
     end(thread);
     if (thread >= open_.size()) open_.resize(thread + 1);
-    open_[thread] = state;
     const auto query = names_.find(again_[thread].task);
-    event('B', fmt::format("{}{}", query != names_.end() ? std::string(query->second) + " " : "", state), thread);
+    open_[thread] = fmt::format("{}{}", query != names_.end() ? std::string(query->second) + " " : "", state);
+    event('B', open_[thread], thread);
 }
 void trace::add(const allot::oom::log_entry& e) noexcept {
     if (e.is_change) return; // it follows from the command

@@ -46,7 +46,7 @@ class trace {
     bool first_ = true;
     allot::oom::machine again_; // steps through the same commands, and so knows the task of each thread
     std::map<allot::oom::task_id, const char*> names_;
-    std::vector<const char*> open_; // the state of each thread that is begun
+    std::vector<std::string> open_; // of each thread: what is begun; empty: nothing
 };
 
 } // namespace tpch

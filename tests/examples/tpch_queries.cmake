@@ -19,7 +19,9 @@ program_test(tpch disk_full CODE 12 SPILL FULL OUT "q1 .*right" "sort .*out of m
     ARGS ${tpch_text} --query sort,q1 --memory 900K --threads 1)
 program_test(tpch trace OUT "6 queries" ARGS ${tpch_text} --memory 1MiB --tasks 4 --trace ${CMAKE_CURRENT_BINARY_DIR}/trace.json)
 program_test(tpch no_trace CODE 3 ERR "--trace: /nowhere/t.json: No such file" ARGS ${tpch_text} --trace /nowhere/t.json)
-program_test(tpch no_answers CODE 3 ERR "README.md: no JSON object of answers" ARGS --data ${PROJECT_SOURCE_DIR}/examples/tpch/data/sf0.001 --expected ${PROJECT_SOURCE_DIR}/README.md)
+program_test(tpch no_answers CODE 3 ERR "README.md: no JSON object with the answer of q1" ARGS --data ${PROJECT_SOURCE_DIR}/examples/tpch/data/sf0.001 --expected ${PROJECT_SOURCE_DIR}/README.md)
+program_test(tpch other_answers CODE 3 ERR "flights.json: no JSON object with the answer of q1" ARGS --data ${PROJECT_SOURCE_DIR}/examples/tpch/data/sf0.001 --expected ${CMAKE_CURRENT_BINARY_DIR}/flights.json)
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/flights.json "{\"q1\": []}")
 program_test(tpch hexadecimal CODE 2 ERR "--memory: 0x10: not a size" ARGS ${tpch_text} --memory 0x10)
 foreach(program IN ITEMS tpch flights) # what is lost is said
     add_test(NAME example.${program}.output_lost COMMAND sh -c "\"$0\" \"$@\" >/dev/full; test $? = 1" $<TARGET_FILE:${program}> --help)

@@ -570,7 +570,7 @@ class store final : public reclaimer {
                                if (!left && why) return;                                    // it was pinned
                                const guard hold(lock_);
                                if (left) backoff_ = {};
-                               else is_refused ? backoff_.refused(written, room) : backoff_.failed();
+                               else is_refused ? backoff_.refused(written, room) : backoff_.failed(room);
                            });
         }
         return freed;
