@@ -5,6 +5,7 @@
 #include "queries.hpp"
 #include <array>
 #include <chrono>
+#include <stdexcept>
 #include <string>
 
 namespace tpch::q9 {
@@ -83,6 +84,13 @@ struct order_filter {
     }
     auto take() { return out.take(); }
 };
+// Throws: std::runtime_error for a number that no place of `size` has: data that do not fit together.
+std::size_t place_of(std::int64_t number, std::size_t size, const char* what) {
+    if (number < 0 || static_cast<std::uint64_t>(number) >= size)
+        throw std::runtime_error(std::string("tpch: ") + what +
+                                 " is not what its table allows: " + std::to_string(number));
+    return static_cast<std::size_t>(number);
+}
 // A small table by key: its second column.
 template <class Value, class Take>
 std::vector<Value> by_key(query& q, allot::account& by, const char* name, std::vector<const char*> columns, Take take) {
@@ -94,7 +102,8 @@ std::vector<Value> by_key(query& q, allot::account& by, const char* name, std::v
         query_memory memory{q.readers};
         const auto reads = t.read(part, 0, t.rows_of(part), columns, memory);
         while (reads->next(c))
-            for (std::size_t i = 0; i != c.rows(); ++i) all.at(static_cast<std::size_t>(c.longs(0)[i])) = take(c, i);
+            for (std::size_t i = 0; i != c.rows(); ++i)
+                all[place_of(c.longs(0)[i], all.size(), columns[0])] = take(c, i);
     }
     return all;
 }
@@ -116,6 +125,7 @@ nlohmann::json run(query& q) {
                                      [](const chunk& c, std::size_t i) { return narrow<std::uint8_t>(c.longs(1)[i]); });
             names = by_key<std::string>(q, filters, "nation", {"n_nationkey", "n_name"},
                                         [](const chunk& c, std::size_t i) { return std::string(c.text(1, i)); });
+            names.resize(std::max(names.size(), nations)); // a nation that is not there has no name
         });
     });
     q.tasks.wait();
@@ -148,7 +158,7 @@ nlohmann::json run(query& q) {
                         if (o.part != s.part || o.supplier != s.supplier) return false;
                         sold.add(static_cast<std::uint64_t>(s.order));
                         out.add(hash_of_key(s.order), {s.amount - std::int64_t{o.cost} * s.quantity, s.order,
-                                                       nation_of.at(static_cast<std::size_t>(s.supplier))});
+                                                       nation_of[place_of(s.supplier, nation_of.size(), "l_suppkey")]});
                         return false;
                     });
                 });
@@ -178,9 +188,10 @@ nlohmann::json run(query& q) {
                     const dated* const d =
                         table.find(hash_of_key(p.order), [&](const dated& each) { return each.order == p.order; });
                     if (d == nullptr) return;
-                    const auto nation = static_cast<std::size_t>(p.nation),
-                               year = static_cast<std::size_t>(d->year - first_year);
-                    some.amount.at(nation).at(year) += p.amount, some.any[nation][year] = true;
+                    const std::size_t nation = place_of(p.nation, nations, "s_nationkey"),
+                                      year =
+                                          place_of(d->year - first_year, years, "the year of o_orderdate, less 1992,");
+                    some.amount[nation][year] += p.amount, some.any[nation][year] = true;
                 });
             return some;
         },
