@@ -3,14 +3,14 @@
 
     bench/tpch.py run build/examples/tpch/tpch --data DIR [--rounds 3] [--python PYTHON] [--built TEXT] [--json docs/bench/tpch.json]
     bench/tpch.py least build/examples/tpch/tpch --data DIR [--json docs/bench/tpch.json]
-    bench/tpch.py run build/examples/tpch/tpch --data DIR10 --scale 10 --expected '' --only sort q9 q18 --rounds 1 --longest 600
+    bench/tpch.py run build/examples/tpch/tpch --data DIR10 --scale 10 --expected FILE --only sort q9 q18 --rounds 1 --longest 600
     bench/tpch.py page [--json docs/bench/tpch.json]
     bench/tpch.py smoke build/examples/tpch/tpch
 
 DIR has the tables at scale 1 in Parquet files, which `tpchgen-cli parquet -s 1 --row-group-bytes 2MB -o DIR` makes. PYTHON has
 the packages duckdb and pyarrow. `run` measures; `least` looks for the least limits of the example and keeps what `run` found; `page` writes
 the page and, with matplotlib, the plot, beside the JSON file. The file is written after each run, so that a bench that was stopped has what
-it found until then. `smoke` needs neither DuckDB nor data.
+it found until then. FILE has DuckDB's answers at that scale: examples/tpch/expected/make_expected.py 10 makes them. `smoke` needs neither DuckDB nor data.
 
 MB is 10^6 bytes. The limits are DuckDB's own peaks, which were measured once, then a quarter and a tenth of each, but never below 16 MB.
 """
@@ -102,6 +102,8 @@ def shown(run):
 def measure(o, data):
     if o.scale == 1:
         data |= {"machine": machine(o), "rounds": o.rounds}
+    else:
+        data["larger_scale"] = o.scale
     kept = data["runs" if o.scale == 1 else "larger"] = []
     for number in range(1, o.rounds + 1):
         cells = work(o)

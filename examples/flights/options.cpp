@@ -53,7 +53,7 @@ static std::string read_operator_limit(const std::string& text, limit_of_operato
     if (std::find(names.begin(), names.end(), out.name) == names.end())
         return "no operator \"" + out.name + "\"; use one of " + CLI::detail::join(names, ", ");
     std::string size = text.substr(at + 1);
-    if (std::string wrong = shared::size()(size); !wrong.empty()) return wrong;
+    if (std::string wrong = shared::read_size(size); !wrong.empty()) return wrong;
     return CLI::detail::lexical_cast(size, out.bytes) ? "" : size + ": not a size";
 }
 

@@ -91,8 +91,6 @@ void test_runs() {
     check(next == rows && calls == rows, "all rows come in order, once");
 }
 
-} // namespace
-
 // Ranges that are planned, since the table is known to be too large; scans that are cut into eighths at most.
 void test_planned_ranges() {
     const tpch::hash_range whole{4, 0, 0, 10'000};
@@ -118,6 +116,8 @@ void test_planned_ranges() {
     for (const tpch::row_range& r : parts) sum += r.rows;
     check(parts.size() == 8 && sum == 8192, "a scan is cut into eight parts, of all its rows");
 }
+
+} // namespace
 
 int main() {
     test_planned_ranges();

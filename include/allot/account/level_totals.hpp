@@ -121,9 +121,8 @@ class level_totals {
     std::size_t peak(std::size_t low_water) const noexcept { return note_peak(low_water), peak_; }
     void count_refusal() const noexcept { ++refused_; }
     void count_beyond() noexcept { ++beyond_; }
-    void count_spilled(std::size_t bytes) noexcept {
-        spilled_.fetch_add(bytes, std::memory_order_relaxed);
-    } // any thread
+    // Any thread.
+    void count_spilled(std::size_t bytes) noexcept { spilled_.fetch_add(bytes, std::memory_order_relaxed); }
     // Without what the credit and the tree's shape add.
     account_stats stats() const noexcept {
         account_stats f;
