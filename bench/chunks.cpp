@@ -77,7 +77,7 @@ template <class Set, bool Sized> struct ours : looped<ours<Set, Sized>> {
     allot::chunk_arena<Set> blocks{allot::limit{4_GiB}};
     void* allocate(std::size_t n) { return blocks.try_allocate(n).address; }
     void give(void* p, [[maybe_unused]] std::size_t n) {
-        if constexpr (Sized) blocks.deallocate(p, n);
+        if constexpr (Sized) blocks.deallocate({p, n});
         else blocks.deallocate(p);
     }
 };

@@ -15,7 +15,7 @@ template <bool Sized, class... Ps> struct chunk_subject {
         explicit user(chunk_subject& of) : blocks(of.blocks) {}
         void* allocate(std::size_t bytes) { return blocks.try_allocate(bytes).address; }
         void release(void* p, [[maybe_unused]] std::size_t bytes) {
-            if constexpr (Sized) blocks.deallocate(p, bytes);
+            if constexpr (Sized) blocks.deallocate({p, bytes});
             else blocks.deallocate(p);
         }
         allot::chunk_arena<set>& blocks;

@@ -101,7 +101,7 @@ template <class From> class arrow_pattern {
 struct arrow_over_chunks {
     allot::chunk_arena<arrow_blocks> blocks{allot::name{"arrow"}};
     void* allocate(std::size_t n) { return blocks.allocate(n).address; }
-    void release(void* p, std::size_t n) { blocks.deallocate(p, n); }
+    void release(void* p, std::size_t n) { blocks.deallocate({p, n}); }
     std::size_t taken() { return blocks.peak(); }
 };
 struct arrow_over_rows {

@@ -38,7 +38,7 @@ template <class Arena> class holder {
         const entry e = held_.at(at);
         unharmed(at, e);
         auto* const p = reinterpret_cast<void*>(at);
-        if (sized) arena_.deallocate(p, e.asked);
+        if (sized) arena_.deallocate({p, e.asked});
         else arena_.deallocate(p);
         live_ -= e.bytes;
         held_.erase(at);
@@ -144,7 +144,7 @@ TEMPLATE_LIST_TEST_CASE("given its bytes, a block is deallocated all the same", 
         for (std::size_t n = 1; n < 3_MiB; n += n / 3 + 1) all.emplace_back(blocks.try_allocate(n), n);
         for (std::size_t i = 0; i != all.size(); ++i) {
             REQUIRE(all[i].first);
-            blocks.deallocate(all[i].first.address, i % 2 == 0 ? all[i].second : all[i].first.bytes);
+            blocks.deallocate({all[i].first.address, i % 2 == 0 ? all[i].second : all[i].first.bytes});
         }
         CHECK(blocks.stats().live == 0);
         CHECK(blocks.valid());

@@ -31,8 +31,8 @@ template <class Set> void all_kinds() {
     });
     reported<Set>("released twice", [](auto& blocks) {
         void* const p = blocks.allocate(1000).address;
-        blocks.deallocate(p, 1000);
-        blocks.deallocate(p, 1000);
+        blocks.deallocate({p, 1000});
+        blocks.deallocate({p, 1000});
     });
     reported<Set>("released twice", [](auto& blocks) {
         void* const keep = blocks.allocate(1000).address;
@@ -56,10 +56,11 @@ template <class Set> void all_kinds() {
     reported<Set>("a pointer that is not of this object's memory",
                   [](auto& blocks) { blocks.deallocate(blocks.arena().end() - 64); });
     reported<Set>("a size larger than", [](auto& blocks) { blocks.deallocate(blocks.allocate(1000).address, 5000); });
-    reported<Set>("not requested with", [](auto& blocks) { blocks.deallocate(blocks.allocate(1000).address, 100); });
+    reported<Set>("a size larger than", [](auto& blocks) { blocks.deallocate({blocks.allocate(1000).address, 5000}); });
+    reported<Set>("not requested with", [](auto& blocks) { blocks.deallocate({blocks.allocate(1000).address, 100}); });
     reported<Set>("not requested with", [](auto& blocks) {
         const allot::block b = blocks.allocate(1000, 1_MiB); // whole pages
-        blocks.deallocate(b.address, b.bytes);
+        blocks.deallocate(b);
     });
     reported<Set>("an alignment that is not", [](auto& blocks) { static_cast<void>(blocks.allocate(1000, 24)); });
     reported<Set>("a size larger than",

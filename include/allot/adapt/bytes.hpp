@@ -1,4 +1,7 @@
-// Bytes from a row manager, a chunk arena or an arena, for the adaptors of the standard library.
+// Bytes from a row manager, a chunk arena or an arena, for the adaptors of other libraries.
+//
+//   allocate, deallocate                for callers that catch exceptions and keep size and alignment, as std::pmr does
+//   try_allocate, release, try_resize   for callers of malloc(), free() and realloc(): alignments up to 4096
 //
 // A row manager provides rows without sharing, a chunk arena blocks, and an arena whole pages. Alignments go up to 16
 // MiB. Rows have at most 4096, and pages that of a page: bytes that are aligned to more are inside larger ones, whose
@@ -65,6 +68,9 @@ inline constexpr std::size_t max_align = std::size_t{1} << 24;
 
 constexpr charge_status misused(std::size_t bytes, const char* what) noexcept {
     return {.outcome = charge_outcome::misused, .requested = bytes, .name = what};
+}
+ALLOT_COLD constexpr charge_status misused_request(std::size_t bytes, bool is_aligned) noexcept {
+    return misused(bytes, is_aligned ? text_of(misuse::size_too_large).data() : "the alignment is not served");
 }
 // Checked builds of a source report this size as misuse; from the standard library it is none.
 ALLOT_ALWAYS_INLINE void check_size([[maybe_unused]] std::string_view by, [[maybe_unused]] std::size_t bytes) {
@@ -170,6 +176,8 @@ template <block_source Source> void* allocate(Source& source, std::size_t bytes,
     return ALLOT_LIKELY(p != nullptr) ? p : detail::allocate_block_or_raise(source, bytes, align, served);
 }
 template <block_source Source> void deallocate(Source& source, void* p, std::size_t bytes, std::size_t align) noexcept {
+    if constexpr (requires { source.deallocate({p, bytes}); })
+        if (ALLOT_LIKELY(align <= Source::unit)) return source.deallocate({p, bytes});
     if (ALLOT_LIKELY(p != nullptr)) source.deallocate(p, bytes, align);
 }
 
@@ -189,6 +197,60 @@ void deallocate(Source& source, void* p, std::size_t bytes, std::size_t align) n
     const bool is_inside = align > std::size_t{1} << source.page_shift();
     source.give(static_cast<std::byte*>(is_inside ? detail::whole_around(p) : p),
                 detail::pages_for(source, is_inside ? bytes + align : bytes));
+}
+
+// ---- as malloc(), free() and realloc() --------------------------------------------------------------------------
+
+/// As allocate(), but calls no policy of failure, does not wait, and takes alignments up to 4096.
+/// Returns: null on failure, and `why`, if it is not null.
+template <row_source Source>
+void* try_allocate(Source& source, std::size_t bytes, std::size_t align, charge_status* why = nullptr) noexcept {
+    const bool served = is_power_of_two(align) && align <= row_type::max_align;
+    if (ALLOT_UNLIKELY(!served || bytes > static_cast<std::size_t>(PTRDIFF_MAX))) {
+        if (why != nullptr) *why = detail::misused_request(bytes, served);
+        return nullptr;
+    }
+    const row_type& type = align <= 8    ? untyped
+                           : align == 16 ? allot::detail::untyped_of_16
+                                         : detail::aligned_bytes[log2_floor(align) - 5];
+    return source.try_allocate(bytes, type, why);
+}
+template <block_source Source>
+void* try_allocate(Source& source, std::size_t bytes, std::size_t align, charge_status* why = nullptr) noexcept {
+    const bool served = is_power_of_two(align) && align <= Source::max_align;
+    if (ALLOT_UNLIKELY(!served || bytes > static_cast<std::size_t>(PTRDIFF_MAX))) {
+        if (why != nullptr) *why = detail::misused_request(bytes, served);
+        return nullptr;
+    }
+    return source.try_allocate(bytes, align, why).address;
+}
+/// Frees bytes of try_allocate() or try_resize(). Null is ignored.
+template <row_source Source> ALLOT_ALWAYS_INLINE void release(Source& source, void* p) noexcept { source.release(p); }
+template <block_source Source> void release(Source& source, void* p) noexcept {
+    if (p != nullptr) source.deallocate(p);
+}
+/// Gives bytes of try_allocate() a capacity of at least `bytes`, at this address or another of the same alignment, and
+/// keeps the first `keep`. Null `p`: allocates.
+/// Requires: `align` is that of try_allocate().
+/// Returns: null on failure, and `why`; then the bytes are as before.
+template <row_source Source>
+void* try_resize(Source& source, void* p, std::size_t keep, std::size_t bytes, std::size_t align,
+                 charge_status* why = nullptr) noexcept {
+    if (p == nullptr) return adapt::try_allocate(source, bytes, align, why);
+    if (ALLOT_LIKELY(bytes <= static_cast<std::size_t>(PTRDIFF_MAX))) return source.try_resize(p, keep, bytes, why);
+    if (why != nullptr) *why = detail::misused_request(bytes, true);
+    return nullptr;
+}
+template <block_source Source>
+void* try_resize(Source& source, void* p, std::size_t keep, std::size_t bytes, std::size_t align,
+                 charge_status* why = nullptr) noexcept {
+    if (p != nullptr && bytes <= static_cast<std::size_t>(PTRDIFF_MAX) && source.resize(p, bytes)) return p;
+    void* const to = adapt::try_allocate(source, bytes, align, why);
+    if (p == nullptr) return to;
+    if (to == nullptr) return bytes <= source.capacity(p) ? p : nullptr;
+    std::memcpy(to, p, keep < bytes ? keep : bytes);
+    source.deallocate(p);
+    return to;
 }
 
 } // namespace adapt

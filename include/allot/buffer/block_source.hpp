@@ -156,6 +156,7 @@ class block_source {
     }
     template <class M> static ALLOT_ALWAYS_INLINE void give_to(M& m, memory_block b) noexcept {
         if constexpr (allocates_rows<M>) m.release(b.address);
+        else if constexpr (requires { m.deallocate({b.address, b.bytes}); }) m.deallocate({b.address, b.bytes});
         else if constexpr (requires { m.deallocate(b.address, b.bytes); }) m.deallocate(b.address, b.bytes);
         else m.deallocate(b.address);
     }

@@ -1,7 +1,8 @@
-// Makes views of new blocks: from a source, and over foreign memory. A block is taken from its source first, since only
-// then the size to charge is known, and is returned if the account refuses.
+// Makes new blocks that an account is charged for, and views of them and of foreign memory. A block is taken from its
+// source first, since only then the size to charge is known, and is returned if the account refuses.
 //
-// Threads: any. Use: buffer_memory.hpp.
+// `Source` is a block_source, or has its calls take_cached(), take_slow(), take(), give(), and capacity_for().
+// Threads: any. Use: buffer_memory.hpp, charged_blocks.hpp.
 #pragma once
 
 #include <allot/account/account.hpp>
@@ -47,8 +48,9 @@ ALLOT_ALWAYS_INLINE raw_view foreign_view(account& by, const memory_block& m, co
 }
 
 // Past what the source has at hand. Where its arena refuses, the reclaimers of the account's tree may help.
-ALLOT_NOINLINE inline memory_block take_or_reclaim(const block_source& from, account& by, std::size_t bytes,
-                                                   charge_status& why, promised_pages* promised = nullptr) noexcept {
+template <class Source>
+ALLOT_NOINLINE memory_block take_or_reclaim(const Source& from, account& by, std::size_t bytes, charge_status& why,
+                                            promised_pages* promised = nullptr) noexcept {
     memory_request asked{bytes};
     memory_block m = from.take_slow(bytes, asked.why, promised);
     if (m.address == nullptr)
@@ -57,15 +59,17 @@ ALLOT_NOINLINE inline memory_block take_or_reclaim(const block_source& from, acc
     why = asked.why;
     return m;
 }
-ALLOT_COLD inline void undo_take(const block_source& from, memory_block m, const charge_status& refused) noexcept {
+template <class Source>
+ALLOT_COLD void undo_take(const Source& from, memory_block m, const charge_status& refused) noexcept {
     const undoing mine{refuser_in(refused)};
     from.give(m);
 }
 // Asks the account whether it may be charged a block of that size. Called before a large block is taken, so that a
 // request beyond its limits takes no memory from others; and before a pool takes pages for one that goes behind a due
 // one. Calls listeners and reclaimers, which may free memory.
-inline charge_status try_limits(const block_source& from, account* lender, account& by, std::size_t bytes,
-                                const charge_wait& most) noexcept {
+template <class Source>
+charge_status try_limits(const Source& from, account* lender, account& by, std::size_t bytes,
+                         const charge_wait& most) noexcept {
     const std::size_t least = bytes <= static_cast<std::size_t>(PTRDIFF_MAX) ? from.capacity_for(bytes) : bytes;
     if (lender != nullptr) {
         const auto once = [&] { return may_lend(lender->node(), by.node(), least, most); };
@@ -79,63 +83,76 @@ inline charge_status try_limits(const block_source& from, account* lender, accou
     by.cancel(least);
     return {};
 }
-// The view of a block that was taken, and is charged now.
-ALLOT_ALWAYS_INLINE raw_view charged_view(const block_source& from, memory_block m, account* lender, account& by,
-                                          std::size_t bytes, charge_status* why, const charge_wait& most) noexcept {
+// Charges the account for a block that was taken. Where it refuses, the block is returned; none, and `why`, if it is
+// not null.
+template <class Source>
+ALLOT_ALWAYS_INLINE memory_block charge_block(const Source& from, memory_block m, account* lender, account& by,
+                                              charge_status* why, const charge_wait& most) noexcept {
     const charge_status s = lender == nullptr ? try_charge(by.node(), m.bytes, most)
                                               : charge_from(lender->node(), by.node(), m.bytes, most);
     if (ALLOT_UNLIKELY(!s.fitted()) && why != nullptr) *why = s;
-    if (s) {
-        const block_origin is = lender == nullptr ? block_origin::source : block_origin::pool;
-        const raw_view v = view_of(m, bytes, by, from, is, from.host_access());
-        if (ALLOT_LIKELY(v.ledger != nullptr)) return v;
-        if (lender != nullptr) return_to(lender->node(), by.node(), m.bytes);
-        else by.refund(m.bytes);
-        if (why != nullptr) *why = no_memory(bytes);
-    }
-    return undo_take(from, m, s), raw_view{};
+    if (ALLOT_LIKELY(s.charged())) return m;
+    return undo_take(from, m, s), memory_block{};
 }
 // The same for a block of a pool that may need a page, which what `by` has reserved may pay for.
-ALLOT_NOINLINE inline raw_view lent_view(const block_source& from, account& lender, account& by, std::size_t bytes,
-                                         charge_status* why, const charge_wait& most) noexcept {
+template <class Source>
+ALLOT_NOINLINE memory_block lend_block(const Source& from, account& lender, account& by, std::size_t bytes,
+                                       charge_status* why, const charge_wait& most) noexcept {
     promised_pages promised{by.node()};
     charge_status refusal;
-    const memory_block m = take_or_reclaim(from, by, bytes, refusal, &promised);
+    memory_block m = take_or_reclaim(from, by, bytes, refusal, &promised);
     if (m.address == nullptr) {
         promised.failed();
         if (why != nullptr) *why = refusal;
         return {};
     }
     // It is promised: it goes behind no request that is due.
-    const raw_view v = charged_view(from, m, &lender, by, bytes, why, promised.is_used() ? never_waits : most);
-    if (v.ledger != nullptr) promised.lent(m.bytes);
+    m = charge_block(from, m, &lender, by, why, promised.is_used() ? never_waits : most);
+    if (m.address != nullptr) promised.lent(m.bytes);
     else promised.failed();
-    return v;
+    return m;
 }
-// The view of a new block. Empty for 0 bytes, and where it is refused: `why`, if it is not null.
+// A new block that `by` is charged for. None where it is refused: `why`, if it is not null.
 // `lender`: the account from which `by` takes the block over; null: none. `most`: how far the whole request goes, which
 // waits elsewhere.
-ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account* lender, account& by, std::size_t bytes,
-                                      charge_status* why, const charge_wait& most) noexcept {
+template <class Source>
+ALLOT_ALWAYS_INLINE memory_block new_block(const Source& from, account* lender, account& by, std::size_t bytes,
+                                           charge_status* why, const charge_wait& most) noexcept {
     constexpr std::size_t large = std::size_t{64} << 10;
     const auto report_status = [why](const charge_status& s) {
         if (why != nullptr) *why = s;
     };
     report_status({});
-    if (bytes == 0) return {};
     const auto has_credit = [&] { // a block is rarely more than twice the request
         return by.has_credit(bytes < SIZE_MAX / 2 ? 2 * bytes : SIZE_MAX);
     };
     if ((bytes >= large && !has_credit()) || (lender != nullptr && by.node().tree().has_waiters()))
-        if (const charge_status s = try_limits(from, lender, by, bytes, most); !s) return report_status(s), raw_view{};
+        if (const charge_status s = try_limits(from, lender, by, bytes, most); !s)
+            return report_status(s), memory_block{};
     memory_block m = from.take_cached(bytes);
     if (ALLOT_UNLIKELY(m.address == nullptr)) {
-        if (lender != nullptr) return lent_view(from, *lender, by, bytes, why, most);
+        if (lender != nullptr) return lend_block(from, *lender, by, bytes, why, most);
         charge_status none;
         m = take_or_reclaim(from, by, bytes, none);
-        if (m.address == nullptr) return report_status(none), raw_view{};
+        if (m.address == nullptr) return report_status(none), memory_block{};
     }
-    return charged_view(from, m, lender, by, bytes, why, most);
+    return charge_block(from, m, lender, by, why, most);
+}
+// The view of a new block; empty for 0 bytes, and as new_block().
+ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account* lender, account& by, std::size_t bytes,
+                                      charge_status* why, const charge_wait& most) noexcept {
+    const memory_block m = bytes != 0 ? new_block(from, lender, by, bytes, why, most) : memory_block{};
+    if (ALLOT_UNLIKELY(m.address == nullptr)) {
+        if (bytes == 0 && why != nullptr) *why = {};
+        return {};
+    }
+    const block_origin is = lender == nullptr ? block_origin::source : block_origin::pool;
+    const raw_view v = view_of(m, bytes, by, from, is, from.host_access());
+    if (ALLOT_LIKELY(v.ledger != nullptr)) return v;
+    if (lender != nullptr) free_lent(from, m, *lender, by);
+    else from.give(m), by.refund(m.bytes);
+    if (why != nullptr) *why = no_memory(bytes);
+    return {};
 }
 
 // What a request for a buffer throws that was refused.

@@ -195,10 +195,10 @@ constexpr charge_status no_memory(std::size_t bytes) noexcept {
     return {.outcome = charge_outcome::no_memory, .requested = bytes};
 }
 
-// A pool is charged again before it has the block: it may refund it at once.
-ALLOT_NOINLINE inline void end_block_of_pool(const block_source& from, const memory_block& m,
-                                             account& charged) noexcept {
-    return_to(from.lender_to(charged)->node(), charged.node(), m.bytes);
+// Frees a block of a pool. It is charged again before it has the block: it may refund it at once.
+template <class Source>
+ALLOT_NOINLINE void free_lent(const Source& from, const memory_block& m, account& lender, account& charged) noexcept {
+    return_to(lender.node(), charged.node(), m.bytes);
     from.give(m);
 }
 // Frees the block, then refunds the charged account.
@@ -209,7 +209,8 @@ ALLOT_ALWAYS_INLINE void end_block(buffer_block& b) noexcept {
     const buffer_source from = b.source;
     const block_origin origin = b.origin;
     buffer_records::give(&b);
-    if (ALLOT_UNLIKELY(origin == block_origin::pool)) return end_block_of_pool(from.memory, m, charged);
+    if (ALLOT_UNLIKELY(origin == block_origin::pool))
+        return free_lent(from.memory, m, *from.memory.lender_to(charged), charged);
     if (ALLOT_UNLIKELY(origin == block_origin::foreign)) from.foreign.release(from.foreign.context, m.address, m.bytes);
     else from.memory.give(m);
     charged.refund(m.bytes);

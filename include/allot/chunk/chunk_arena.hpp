@@ -144,19 +144,27 @@ template <class Set> class chunk_arena {
         }
         deallocate_slow(p);
     }
-    /// The same, faster: the class follows from the arguments, not from the block table.
-    /// Requires: p is a live block; bytes is the number requested, or its capacity (after resize() only its capacity);
-    /// align is the alignment requested. Otherwise undefined; checked builds report an address that is no block, and
-    /// bytes or an alignment that lead to another block.
-    ALLOT_ALWAYS_INLINE void deallocate(const void* p, std::size_t bytes, std::size_t align = unit) noexcept {
-        const std::size_t at = core_.heap().distance(p);
-        if (ALLOT_LIKELY(is_of_class(bytes, align) && is_unit(at))) {
-            const unsigned c = classes::class_of(bytes);
-            if (ALLOT_CHECKED == 0 || core_.map().at(at) == map::live(c)) return put(c, at, p);
+    /// The same, faster: the class follows from the block's bytes, not from the block table.
+    /// Requires: a live block, and as its bytes those requested, aligned to `unit` at most, or its capacity; after
+    /// resize() only its capacity. Otherwise undefined; checked builds report an address that is no block, and bytes
+    /// that lead to another block.
+    ALLOT_ALWAYS_INLINE void deallocate(const block& b) noexcept {
+        const std::size_t at = core_.heap().distance(b.address);
+        if (ALLOT_LIKELY(is_of_class(b.bytes, unit) && is_unit(at))) {
+            const unsigned c = classes::class_of(b.bytes);
+            if (ALLOT_CHECKED == 0 || core_.map().at(at) == map::live(c)) return put(c, at, b.address);
         }
         if constexpr (ALLOT_CHECKED != 0)
-            if (const std::size_t has = capacity(p); has != 0 && (bytes > has || is_of_class(bytes, align)))
-                report_misused(bytes > has ? misuse::size_too_large : misuse::other_request, p);
+            if (const std::size_t has = capacity(b.address); has != 0 && (b.bytes > has || is_of_class(b.bytes, unit)))
+                report_misused(b.bytes > has ? misuse::size_too_large : misuse::other_request, b.address);
+        deallocate(b.address);
+    }
+    /// The same for callers that know the bytes of the last allocate() or resize() of the block, and its alignment.
+    /// Checked builds report more bytes than the block has.
+    ALLOT_ALWAYS_INLINE void deallocate(const void* p, [[maybe_unused]] std::size_t bytes,
+                                        [[maybe_unused]] std::size_t align = unit) noexcept {
+        if constexpr (ALLOT_CHECKED != 0)
+            if (const std::size_t has = capacity(p); has != 0 && bytes > has) report_misused(misuse::size_too_large, p);
         deallocate(p);
     }
     /// Grows or shrinks a block in place, to hold `bytes`. One of a class shrinks where a quarter of it becomes free,
@@ -186,6 +194,11 @@ template <class Set> class chunk_arena {
         const std::uint8_t s = is_unit(at) ? core_.heap().map().at(at) : 0;
         if (map::is_block(s)) return core_.config().bytes[map::class_in(s)];
         return s == map::large ? core_.heap().pages_of(static_cast<const std::byte*>(p)) << arena().page_shift() : 0;
+    }
+    // For charged blocks: the capacity that resize() gives a block of whole pages; 0 for any other address.
+    std::size_t capacity_resized(const void* p, std::size_t bytes) const noexcept {
+        const std::size_t at = core_.heap().distance(p);
+        return is_unit(at) && core_.map().at(at) == map::large ? pages_resized(bytes) << arena().page_shift() : 0;
     }
     /// The capacity that a request would get if there is memory; 0: this arena can never serve it.
     std::size_t capacity_for(std::size_t bytes, std::size_t align = unit) const noexcept {
@@ -431,11 +444,13 @@ template <class Set> class chunk_arena {
             core_.heap().give_pages(const_cast<std::byte*>(static_cast<const std::byte*>(p)));
         else report_misused(misuse_of(p), p);
     }
+    // The block stays larger than those of a class: deallocate(block) takes smaller ones for blocks of a class.
+    std::size_t pages_resized(std::size_t bytes) const noexcept {
+        return detail::max(ceil_div(bytes, arena().page_bytes()),
+                           (core_.heap().largest_block() >> arena().page_shift()) + 1);
+    }
     block resize_large(std::byte* p, std::size_t bytes) noexcept {
-        // The block stays larger than those of a class: a sized deallocate() takes smaller blocks for blocks of a
-        // class.
-        const std::size_t pages = detail::max(ceil_div(bytes, arena().page_bytes()),
-                                              (core_.heap().largest_block() >> arena().page_shift()) + 1);
+        const std::size_t pages = pages_resized(bytes);
         if (!core_.heap().resize_pages(p, pages)) return {};
         return {p, pages << arena().page_shift()};
     }

@@ -46,7 +46,7 @@ TEST_CASE("a block that was given back is the next of its class", "[chunks]") {
     CHECK(blocks.capacity(a.address) == 0);
     const allot::block b = blocks.allocate(4700);
     CHECK(b.address == a.address);
-    blocks.deallocate(b.address, 4700);
+    blocks.deallocate({b.address, 4700});
 }
 
 TEST_CASE("what a request will get is known before", "[chunks]") {
@@ -132,7 +132,7 @@ TEST_CASE("lent bytes of which half are live serve every request", "[chunks]") {
         } else ++refused;
     }
     CHECK(refused == 0);
-    for (const auto& [p, bytes] : held) blocks.deallocate(p, bytes);
+    for (const auto& [p, bytes] : held) blocks.deallocate({p, bytes});
     CHECK(blocks.valid());
 }
 
@@ -376,7 +376,7 @@ TEMPLATE_TEST_CASE("a block is cut where that frees a quarter of it, and 1 KiB",
     for (void* const p : all) CHECK(blocks.resize(p, 100).bytes == 256);
     CHECK(blocks.stats().live == before.live);
     CHECK(blocks.stats().metadata == before.metadata);
-    for (void* const p : all) blocks.deallocate(p, 256);
+    for (void* const p : all) blocks.deallocate({p, 256});
     const allot::block large = blocks.allocate(64_KiB);
     CHECK(blocks.resize(large.address, 60'000).bytes == large.bytes);
     CHECK(blocks.resize(large.address, 30'000).bytes < 33'000);
@@ -395,7 +395,7 @@ TEMPLATE_TEST_CASE("a large block that shrinks is whole pages still, and may be 
         REQUIRE(less.address == b.address);
         CHECK(less.bytes == std::max(to, least));
         CHECK(support::in_use(blocks) == less.bytes);
-        blocks.deallocate(b.address, less.bytes);
+        blocks.deallocate(less);
         CHECK(support::in_use(blocks) == blocks.stats().cached);
         blocks.trim();
         CHECK(blocks.stats().charged == 0);

@@ -1,0 +1,155 @@
+// Blocks of a chunk arena, charged to one of the accounts that share it: for code that has raw pointers.
+//
+//     allot::account engine{allot::name{"engine"}, allot::limit{1_GiB}};
+//     allot::chunk_arena<allot::use::drill> pool{engine, allot::use::drill::chunk};
+//     allot::account scan{engine, allot::name{"scan"}, allot::limit{64_MiB}, allot::credit_step{}};
+//     allot::charged_blocks of_scan{pool, scan};
+//     void* p = of_scan.allocate(100'000).address;     // charged to `scan`; throws out_of_memory, with its holders
+//
+// It has the calls of a chunk arena, so that every face of adapt/ takes it: each user of a pool has one. Buffers need
+// none: they know their account (buffer_memory.hpp).
+// Invariant: the account is charged for the capacity of each block, as a buffer's is; under ledger::pool the pool is
+// not, meanwhile. Cost: three words; a block is that of the arena and its charge. Threads: any.
+#pragma once
+
+#include <allot/account/account.hpp>
+#include <allot/account/account_transfer.hpp>
+#include <allot/account/memory_request.hpp>
+#include <allot/buffer/block_source.hpp>
+#include <allot/buffer/buffer_allocate.hpp>
+#include <allot/buffer/buffer_block.hpp>
+#include <allot/chunk/chunk_stats.hpp>
+#include <allot/config.hpp>
+#include <allot/reclaim/wait_limit.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+
+/// Refers to a chunk arena and an account, which outlive it and its blocks.
+/// Requires: all blocks are deallocated before the account ends.
+template <class Blocks> class charged_blocks {
+  public:
+    static constexpr std::size_t unit = Blocks::unit;           // the smallest block and alignment
+    static constexpr std::size_t max_align = Blocks::max_align; // of a block
+
+    charged_blocks(Blocks& blocks, allot::account& by) noexcept
+        : blocks_(&blocks), by_(&by), lender_(lender_to(blocks, by)) {}
+
+    /// Allocates a block of at least `bytes`, as the chunk arena does, and charges its capacity.
+    /// Throws: out_of_memory if the account or the arena refuses; a verdict of the arbiter.
+    block allocate(std::size_t bytes, std::size_t align = unit) const {
+        detail::memory_request asked{bytes};
+        asked.judged = true;
+        asked.charges_others = true;
+        block b;
+        const auto again = [&] { return (b = take(bytes, align, asked)).address != nullptr; };
+        if (ALLOT_LIKELY(again() || detail::wait_for(by_->node(), asked, again))) return b;
+        by_->raise_verdict(asked.why);
+        detail::raise_no_block("block", *by_, bytes, asked.why);
+    }
+    /// As allocate(), but returns none on failure, and why.
+    block try_allocate(std::size_t bytes, std::size_t align = unit, charge_status* why = nullptr) const noexcept {
+        return as_block(detail::new_block(source(align), lender_, *by_, bytes, why, detail::never_waits));
+    }
+    /// As try_allocate(), and waits while the limit of an account refuses. Inside a listener or reclaimer it does not.
+    block allocate_for(std::size_t bytes, const wait_limit& wait, std::size_t align = unit,
+                       charge_status* why = nullptr) const noexcept {
+        detail::memory_request asked{bytes};
+        asked.wait = &wait;
+        asked.charges_others = true;
+        block b;
+        const auto again = [&] { return (b = take(bytes, align, asked)).address != nullptr; };
+        if (!again() && !asked.why) detail::wait_for(by_->node(), asked, again);
+        if (why != nullptr) *why = asked.why;
+        return b;
+    }
+    /// Deallocates a block, and refunds the account. Null is ignored; anything but a live block too, and is misuse.
+    void deallocate(const void* p) const noexcept {
+        const std::size_t bytes = blocks_->capacity(p);
+        if (ALLOT_UNLIKELY(bytes == 0)) return blocks_->deallocate(p); // null, or it reports misuse
+        const memory_block m{const_cast<std::byte*>(static_cast<const std::byte*>(p)), bytes};
+        if (lender_ != nullptr) return detail::free_lent(source(), m, *lender_, *by_);
+        source().give(m);
+        by_->refund(bytes);
+    }
+    /// The same for callers that know the bytes of the last allocate() or resize() of the block, and its alignment.
+    void deallocate(const void* p, std::size_t, std::size_t = unit) const noexcept { deallocate(p); }
+    /// Grows or shrinks a block of whole pages in place, to hold `bytes`, and charges or refunds the difference. One of
+    /// a size class keeps its class.
+    /// Returns: the block; none where another would be larger, or smaller by a quarter and 1 KiB at least, or where
+    /// account or arena refuse. Then the block is as before.
+    block resize(void* p, std::size_t bytes) const noexcept {
+        const std::size_t had = blocks_->capacity(p);
+        if (ALLOT_UNLIKELY(had == 0)) return blocks_->resize(p, bytes); // reports misuse
+        const std::size_t has = blocks_->capacity_resized(p, bytes);
+        if (has == 0) {
+            const std::size_t other = capacity_for(bytes), least_cut = had / 4 > 1024 ? had / 4 : 1024;
+            return other != 0 && other <= had && had - other < least_cut ? block{p, had} : block{};
+        }
+        if (has < had && lender_ != nullptr) detail::return_to(lender_->node(), by_->node(), had - has);
+        const block b = blocks_->resize(p, bytes);
+        if (has < had && lender_ == nullptr) by_->refund(had - has);
+        if (!b || has <= had || charge(has - had)) return b;
+        blocks_->resize(p, had);
+        return {};
+    }
+    std::size_t capacity(const void* p) const noexcept { return blocks_->capacity(p); }
+    std::size_t capacity_for(std::size_t bytes, std::size_t align = unit) const noexcept {
+        return blocks_->capacity_for(bytes, align);
+    }
+    /// Returns: bytes that the chunk arena, which others share, has returned to the system.
+    std::size_t trim() const noexcept { return blocks_->trim(); }
+
+    Blocks& blocks() const noexcept { return *blocks_; }
+    allot::account& account() const noexcept { return *by_; }
+
+  private:
+    // The arena as a source of blocks of one alignment.
+    struct aligned_source {
+        Blocks* blocks;
+        std::size_t align;
+
+        static memory_block of(const block& b) noexcept { return {static_cast<std::byte*>(b.address), b.bytes}; }
+        memory_block take_cached(std::size_t bytes) const noexcept {
+            return of(blocks->try_allocate(bytes, align, detail::from_caches{}));
+        }
+        memory_block take_slow(std::size_t bytes, charge_status& why,
+                               detail::promised_pages* promised = nullptr) const noexcept {
+            return of(blocks->try_allocate(bytes, align, detail::past_caches{why, promised}));
+        }
+        memory_block take(std::size_t bytes, charge_status* why, detail::promised_pages* promised) const noexcept {
+            const memory_block m = take_cached(bytes);
+            return m.address != nullptr ? m : take_slow(bytes, *why, promised);
+        }
+        void give(const memory_block& m) const noexcept { blocks->deallocate(m.address); }
+        std::size_t capacity_for(std::size_t bytes) const noexcept {
+            const std::size_t has = blocks->capacity_for(bytes, align);
+            return has > bytes ? has : bytes;
+        }
+    };
+    aligned_source source(std::size_t align = unit) const noexcept { return {blocks_, align}; }
+
+    static allot::account* lender_to(const Blocks& blocks, const allot::account& by) noexcept {
+        if constexpr (requires { blocks.lender_to(by); }) return blocks.lender_to(by);
+        else return nullptr;
+    }
+    // An attempt of a request that may wait.
+    block take(std::size_t bytes, std::size_t align, detail::memory_request& asked) const noexcept {
+        return as_block(detail::new_block(source(align), lender_, *by_, bytes, &asked.why,
+                                          {.wait = asked.wait, .judged = asked.judged, .elsewhere = true}));
+    }
+    bool charge(std::size_t bytes) const noexcept {
+        const charge_status s = lender_ == nullptr
+                                    ? by_->try_charge(bytes)
+                                    : detail::charge_from(lender_->node(), by_->node(), bytes, detail::never_waits);
+        return s.charged();
+    }
+    static block as_block(const memory_block& m) noexcept { return {m.address, m.bytes}; }
+
+    Blocks* blocks_;
+    allot::account* by_;
+    allot::account* lender_; // that is charged for the blocks until the account is; null: none
+};
+
+} // namespace allot::inline ALLOT_ABI
