@@ -1,7 +1,7 @@
 // Bytes from a row manager, a chunk arena or an arena, for the adaptors of other libraries.
 //
 //   allocate, deallocate                for callers that catch exceptions and keep size and alignment, as std::pmr does
-//   try_allocate, release, try_resize   for callers of malloc(), free() and realloc(): alignments up to 4096
+//   try_allocate, release, try_resize   for callers of malloc(), calloc(), free() and realloc()
 //
 // A row manager provides rows without sharing, a chunk arena blocks, and an arena whole pages. Alignments go up to 16
 // MiB. Rows have at most 4096, and pages that of a page: bytes that are aligned to more are inside larger ones, whose
@@ -223,6 +223,20 @@ void* try_allocate(Source& source, std::size_t bytes, std::size_t align, charge_
         return nullptr;
     }
     return source.try_allocate(bytes, align, why).address;
+}
+/// As try_allocate(), and the bytes are zero: calloc(). Large ones are not written where the system has just provided
+/// zeros.
+template <class Source>
+    requires(row_source<Source> || block_source<Source>)
+void* try_allocate_zeroed(Source& source, std::size_t bytes, std::size_t align, charge_status* why = nullptr) noexcept {
+    if constexpr (block_source<Source> && requires { source.try_allocate_zeroed(bytes, align, why); })
+        if (is_power_of_two(align) && align <= Source::max_align && bytes <= static_cast<std::size_t>(PTRDIFF_MAX))
+            return source.try_allocate_zeroed(bytes, align, why).address;
+    if constexpr (row_source<Source> && requires { source.try_allocate_zeroed(bytes, untyped, why); })
+        if (align <= 8 && bytes <= static_cast<std::size_t>(PTRDIFF_MAX))
+            return source.try_allocate_zeroed(bytes, untyped, why);
+    void* const p = adapt::try_allocate(source, bytes, align, why);
+    return p != nullptr ? std::memset(p, 0, bytes) : nullptr;
 }
 /// Frees bytes of try_allocate() or try_resize(). Null is ignored.
 template <row_source Source> ALLOT_ALWAYS_INLINE void release(Source& source, void* p) noexcept { source.release(p); }

@@ -34,6 +34,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
@@ -109,6 +110,19 @@ template <class Set> class chunk_arena {
         const block b = pop(bytes, align);
         if (ALLOT_UNLIKELY(b.address == nullptr)) return try_allocate_slow(bytes, align, why);
         if (why != nullptr) *why = {};
+        return b;
+    }
+    /// As try_allocate(), and the block's first `bytes` are zero. Of a block of whole pages only those that had an
+    /// earlier use are written.
+    block try_allocate_zeroed(std::size_t bytes, std::size_t align = unit, charge_status* why = nullptr) noexcept
+        requires(host_access)
+    {
+        const block b = try_allocate(bytes, align, why);
+        if (!b) return b;
+        auto* const first = static_cast<std::byte*>(b.address);
+        const bool is_large = core_.map().at(core_.heap().distance(first)) == map::large;
+        if (is_large) arena().zero(first, bytes);
+        else std::memset(first, 0, bytes);
         return b;
     }
     // For buffers.

@@ -38,7 +38,10 @@ template <class Pages> class page_blocks {
         const std::size_t more = align > arena().page_bytes() ? (align >> shift()) - 1 : 0;
         if (pages >= block_table::inside - 1 - more) return refuse(pages, asked);
         const bool grows = more == 0 && grows_.load(std::memory_order_relaxed) == pages;
-        if (std::size_t first = 0; more == 0 && !grows && kept_.take(pages, first)) return start(first);
+        if (std::size_t first = 0; more == 0 && !grows && kept_.take(pages, first)) {
+            pages_.arena().set_used(address_of(first), pages);
+            return start(first);
+        }
         pages_in_transit::move taken{in_transit_};
         std::byte* p = grows ? take_to_grow(pages, asked, taken) : pages_.take(pages + more, asked, taken);
         if (p == nullptr) return nullptr;

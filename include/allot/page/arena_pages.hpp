@@ -169,6 +169,7 @@ class arena_pages {
     }
     // Whether a taken page may hold bytes of an earlier use. False: it holds zeros.
     bool was_used(std::size_t page) const noexcept { return lent_ || is_dirty(page); }
+    void set_used(std::size_t first, std::size_t n) noexcept { mark_dirty(first, n); }
     bool are_locked() const noexcept { return system_.are_locked(); }
     const page_limit& limit() const noexcept { return limit_; }
     std::size_t largest_free_run() const noexcept { return bitmap_.largest_free_run().pages; }

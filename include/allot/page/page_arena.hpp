@@ -21,6 +21,7 @@
 #include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/core/text.hpp>
 #include <allot/page/arena_memory.hpp>
 #include <allot/page/arena_pages.hpp>
@@ -31,6 +32,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -179,6 +181,19 @@ class page_arena {
     page_state state_of(std::size_t page) const noexcept { return pages_.state_of(page); }
     /// Whether a taken page may hold bytes of an earlier use. False: it holds zeros.
     bool was_used(const std::byte* page) const noexcept { return pages_.was_used(index(page)); }
+    // Taken pages serve a second use.
+    void set_used(const std::byte* first, std::size_t pages) noexcept { pages_.set_used(index(first), pages); }
+    /// Writes zeros to bytes of taken pages that are in their first use, or may hold bytes of an earlier one: these are
+    /// written, the others hold zeros, and are not touched.
+    void zero(std::byte* first, std::size_t bytes) const noexcept {
+        for (std::byte *at = first, *const end = first + bytes; at != end;) {
+            const auto left = static_cast<std::size_t>(end - at);
+            const std::size_t n =
+                detail::min(left, page_bytes() - (reinterpret_cast<std::uintptr_t>(at) & ~page_mask()));
+            if (was_used(at)) std::memset(at, 0, n);
+            at += n;
+        }
+    }
     /// Records the owner of a taken page, for view().
     /// Requires: the page is the caller's; the owner is set to null before the page is given back.
     void set_owner(const std::byte* page, const void* owner) noexcept {

@@ -23,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -84,6 +85,18 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
 
     // ---- rows of any size -----------------------------------------------------------------------------------
 
+    /// As try_allocate(), and the row's first `bytes` are zero. Of a huge row only pages that had an earlier use are
+    /// written.
+    void* try_allocate_zeroed(std::size_t bytes, const row_type& type = untyped, charge_status* why = nullptr) noexcept
+        requires(policies::host_touches_rows)
+    {
+        auto* const row = static_cast<std::byte*>(this->try_allocate(bytes, type, why));
+        if (row == nullptr) return nullptr;
+        const bool is_huge = core_type::rows::page_at(bounds(), row).tag == 0;
+        if (is_huge) arena().zero(row, bytes);
+        else std::memset(row, 0, bytes);
+        return row;
+    }
     /// Returns: true if the row may have another link; always true outside every arena.
     bool is_shared(const void* row) const noexcept
         requires(policies::counts)
