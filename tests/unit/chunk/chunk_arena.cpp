@@ -368,6 +368,30 @@ TEMPLATE_TEST_CASE("blocks that grow side by side get room where they must move"
     }
 }
 
+TEST_CASE("without a limit, blocks that double use the pages of those before", "[chunks]") {
+    allot::chunk_arena<best_fits> blocks{allot::reserve_bytes{16_GiB}};
+    std::vector<allot::block> all;
+    std::size_t live = 0, most = 0;
+    for (unsigned i = 0; i != 100; ++i) {
+        allot::block b = blocks.allocate(512_KiB);
+        while (b.bytes < (4 + i * 7 % 28) * 1_MiB) {
+            allot::block now = blocks.resize(b.address, 2 * b.bytes);
+            if (!now) now = blocks.allocate(2 * b.bytes), blocks.deallocate(b.address);
+            b = now;
+        }
+        live += b.bytes;
+        most = std::max(most, live);
+        all.push_back(b);
+        if (all.size() <= 10) continue;
+        std::swap(all[i * 5 % all.size()], all.back());
+        live -= all.back().bytes;
+        blocks.deallocate(all.back().address);
+        all.pop_back();
+    }
+    CHECK(blocks.peak() <= 3 * most); // of this load 2.2; 4.8 where each that doubles gets room
+    for (const allot::block& b : all) blocks.deallocate(b.address);
+}
+
 TEMPLATE_TEST_CASE("a block is cut where that frees a quarter of it, and 1 KiB", "[chunks]", best_fits, buddies) {
     allot::chunk_arena<TestType> blocks{allot::limit{64_MiB}, small_pages};
     std::vector<void*> all;
