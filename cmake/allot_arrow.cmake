@@ -1,5 +1,6 @@
-# Finds Arrow's C++ libraries in Python's package pyarrow, which has headers and libraries: target allot_parquet, with
-# libparquet and libarrow. Only examples and tests use it; nothing here reaches a user of allot::allot.
+# Finds Arrow's C++ libraries in Python's package pyarrow, which has headers and libraries: targets allot_parquet, with
+# libparquet and libarrow, and allot_acero, its queries. Only examples, tests and benches use them; nothing here reaches a user
+# of allot::allot.
 #
 # ALLOT_ARROW is the folder of the package. Unless it is set, it is looked for in build/python, where ./run installs it, and
 # in python3. Where there is none, allot_parquet is not defined.
@@ -33,6 +34,15 @@ function(allot_find_arrow)
             add_library(allot_parquet SHARED IMPORTED GLOBAL)
             set_target_properties(allot_parquet PROPERTIES IMPORTED_LOCATION ${parquet})
             target_link_libraries(allot_parquet INTERFACE allot_arrow)
+            file(GLOB acero ${folder}/libarrow_acero.so ${folder}/libarrow_acero.so.*)
+            file(GLOB compute ${folder}/libarrow_compute.so ${folder}/libarrow_compute.so.*)
+            if(acero AND compute)
+                list(GET acero 0 acero)
+                list(GET compute 0 compute)
+                add_library(allot_acero SHARED IMPORTED GLOBAL)
+                set_target_properties(allot_acero PROPERTIES IMPORTED_LOCATION ${acero})
+                target_link_libraries(allot_acero INTERFACE ${compute} allot_arrow)
+            endif()
             message(STATUS "allot: Arrow from ${folder}")
             return()
         endif()

@@ -44,21 +44,26 @@ struct client_options {
     virtual ~client_options() = default;
 };
 
-/// Measures from its construction on.
+/// Measures from its construction to stop(), or print().
 class client_run {
   public:
     client_run() { shared::restart_peak(); }
-    double cpu() const { return cpu_seconds() - cpu_; }
-    double wall() const { return clock_.seconds(); }
+    double cpu() const { return cpu_seconds() - start_; }
+    void stop() {
+        if (wall_ != 0) return;
+        cpu_ = cpu();
+        wall_ = clock_.seconds();
+    }
 
     /// `asked`, `held`: peaks of the bytes that the client asked for, and of those held for them; 0: not known.
     void print(const char* client, const client_options& with, const std::string& outcome, std::size_t asked,
-               std::size_t held, nlohmann::json more = nlohmann::json::object()) const {
+               std::size_t held, nlohmann::json more = nlohmann::json::object()) {
+        stop();
         more.update({{"client", client},
                      {"set", with.set},
                      {"limit", with.limit},
-                     {"cpu_s", cpu()},
-                     {"wall_s", wall()},
+                     {"cpu_s", cpu_},
+                     {"wall_s", wall_},
                      {"peak_rss_bytes", shared::peak_resident_bytes()},
                      {"asked_bytes", asked},
                      {"held_bytes", held},
@@ -68,7 +73,7 @@ class client_run {
 
   private:
     shared::stopwatch clock_;
-    double cpu_ = cpu_seconds();
+    double start_ = cpu_seconds(), cpu_ = 0, wall_ = 0;
 };
 
 } // namespace bench

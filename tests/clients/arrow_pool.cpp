@@ -2,11 +2,13 @@
 #include <support/catch.hpp>
 
 #include <allot/adapt/arrow_pool.hpp>
+#include <allot/buffer/charged_blocks.hpp>
 #include <allot/chunk_arena.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/oom/arbiter.hpp>
 #include <allot/oom/retry.hpp>
 #include <allot/oom/task.hpp>
+#include <allot/use/drill.hpp>
 #include <allot/use/spark.hpp>
 
 #include <arrow/buffer.h>
@@ -94,6 +96,49 @@ TEST_CASE("0 bytes are an address, and wrong requests are invalid", "[adapt]") {
     CHECK(pool.Allocate(std::numeric_limits<std::int64_t>::max(), 512, &a).IsOutOfMemory());
     CHECK_THROWS_AS(pool.rethrow_refusal(), allot::out_of_memory);
     CHECK(blocks.stats().live_blocks == 0);
+}
+
+TEST_CASE("more than any machine has is out of memory", "[adapt]") {
+    allot::chunk_arena<raise_set> blocks;
+    arrow_pool pool{blocks};
+    std::uint8_t* p = nullptr;
+    for (const std::int64_t less : {0, 63, 127})
+        for (const std::int64_t most : {std::int64_t{1} << 48, std::numeric_limits<std::int64_t>::max()})
+            CHECK(pool.Allocate(most - less, &p).IsOutOfMemory());
+    CHECK(pool.bytes_allocated() == 0);
+}
+
+TEST_CASE("two accounts share the blocks of one arena", "[adapt]") {
+    allot::account all_memory{allot::name{"all"}, allot::limit{64_MiB}};
+    allot::chunk_arena<allot::use::drill> blocks{all_memory, allot::use::drill::chunk};
+    allot::account scan{all_memory, allot::name{"scan"}, allot::limit{8_MiB}}, join{all_memory, allot::name{"join"}};
+    allot::charged_blocks of_scan{blocks, scan}, of_join{blocks, join};
+    {
+        arrow_pool scans{of_scan}, joins{of_join};
+        std::uint8_t *a = nullptr, *b = nullptr;
+        REQUIRE(scans.Allocate(5'000'000, 512, &a).ok());
+        CHECK(is_at(a, 512));
+        REQUIRE(joins.Allocate(10'000'000, &b).ok());
+        for (std::int64_t i = 0; i != 5'000'000; ++i) a[i] = byte_of(i);
+        CHECK(scan.used() >= 5'000'000);
+        CHECK(join.used() >= 10'000'000);
+        const arrow::Status refused = scans.Reallocate(5'000'000, 20'000'000, 512, &a);
+        CHECK(refused.IsOutOfMemory());
+        CHECK_THAT(refused.ToString(), ContainsSubstring("scan"));
+        CHECK_THROWS_AS(scans.rethrow_refusal(), allot::out_of_memory);
+        REQUIRE(scans.Reallocate(5'000'000, 4'000'000, 512, &a).ok());
+        CHECK(scan.used() == 8_MiB); // no room for another beside it
+        scan.set_limit(16_MiB);
+        REQUIRE(scans.Reallocate(4'000'000, 1'000'000, 512, &a).ok());
+        CHECK(is_at(a, 512));
+        CHECK(std::all_of(a, a + 1'000'000, [&](std::uint8_t& c) { return c == byte_of(&c - a); }));
+        CHECK(scan.used() < 3'000'000);
+        scans.Free(a, 1'000'000, 512);
+        joins.Free(b, 10'000'000);
+        CHECK(scans.bytes_allocated() == 0);
+    }
+    CHECK(scan.used() == 0);
+    CHECK(join.used() == 0);
 }
 
 TEST_CASE("buffers of Arrow keep their bytes when they grow and shrink", "[adapt]") {

@@ -60,6 +60,10 @@ template <block_source Memory> class arrow_pool final : public arrow::MemoryPool
         if (new_size == 0) {
             deallocate(old);
             *ptr = no_bytes;
+        } else if (old != no_bytes && static_cast<std::size_t>(new_size) <= memory_->capacity(old)) {
+            const auto keep = static_cast<std::size_t>(std::min(old_size, new_size));
+            *ptr = static_cast<std::uint8_t*>( // it stays where nothing smaller is to be had
+                adapt::try_resize(*memory_, old, keep, static_cast<std::size_t>(new_size), align_of(alignment)));
         } else if (old == no_bytes || !memory_->resize(old, static_cast<std::size_t>(new_size))) {
             std::uint8_t* to = nullptr;
             good = take(new_size, alignment, &to);
@@ -123,10 +127,13 @@ template <block_source Memory> class arrow_pool final : public arrow::MemoryPool
             return arrow::Status::OK();
         return arrow::Status::Invalid("allot: the alignment is no power of two up to ", Memory::max_align);
     }
+    static std::size_t align_of(std::int64_t alignment) noexcept {
+        return std::max<std::size_t>(static_cast<std::size_t>(alignment), 64);
+    }
     arrow::Status take(std::int64_t size, std::int64_t alignment, std::uint8_t** out) {
-        const std::size_t align = std::max<std::size_t>(static_cast<std::size_t>(alignment), 64);
         try {
-            *out = static_cast<std::uint8_t*>(adapt::allocate(*memory_, static_cast<std::size_t>(size), align));
+            *out = static_cast<std::uint8_t*>(
+                adapt::allocate(*memory_, static_cast<std::size_t>(size), align_of(alignment)));
             return arrow::Status::OK();
         } catch (const verdict_error& e) {
             return refused(size, e, true);
