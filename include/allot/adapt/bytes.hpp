@@ -53,6 +53,8 @@ concept page_source = requires(Source& source, std::byte* p, std::size_t n) {
     source.give(p, n);
     source.page_shift();
 };
+/// Any of these.
+template <class Source> concept byte_source = row_source<Source> || block_source<Source> || page_source<Source>;
 
 namespace detail {
 

@@ -13,7 +13,7 @@ namespace allot::inline ALLOT_ABI {
 namespace adapt {
 
 /// A std::pmr::memory_resource that refers to a Source.
-template <class Source> class memory_resource final : public std::pmr::memory_resource {
+template <byte_source Source> class memory_resource final : public std::pmr::memory_resource {
   public:
     explicit memory_resource(Source& source) noexcept : source_(&source) {}
     Source& source() const noexcept { return *source_; }

@@ -16,7 +16,7 @@ namespace allot::inline ALLOT_ABI {
 namespace adapt {
 
 /// A standard allocator of T that refers to a Source.
-template <class T, class Source> class std_allocator {
+template <class T, byte_source Source> class std_allocator {
   public:
     using value_type = T;
     using propagate_on_container_copy_assignment = std::true_type;

@@ -26,9 +26,16 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// A chunk arena.
+template <class Blocks>
+concept chargeable_blocks = requires(Blocks& blocks, void* p, std::size_t n) {
+    blocks.try_allocate(n, n, detail::from_caches{}).address;
+    blocks.capacity_resized(p, n);
+};
+
 /// Refers to a chunk arena and an account, which outlive it and its blocks.
 /// Requires: all blocks are deallocated before the account ends.
-template <class Blocks> class charged_blocks {
+template <chargeable_blocks Blocks> class charged_blocks {
   public:
     static constexpr std::size_t unit = Blocks::unit;           // the smallest block and alignment
     static constexpr std::size_t max_align = Blocks::max_align; // of a block
