@@ -14,6 +14,10 @@
 
 #include <allot/version.hpp>
 
+#if __cplusplus < 202002L
+#error "allot needs C++20: compile with -std=c++20"
+#endif
+
 // --- switches ----------------------------------------------------------------------------------------------
 #ifndef ALLOT_CHECKED
 #define ALLOT_CHECKED 0

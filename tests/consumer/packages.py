@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""Ways to get allot: each way of docs/install.md, step by step as the page says, and what packages promise beside it.
+
+    packages.py NAME       runs this row of ROWS, in NAME/ of the current folder; exit code 77: a tool is missing
+    packages.py --list     the names, one a line
+    packages.py --missing  the rows that would be skipped, and why
+
+A section of the page is run so: a block below a line "`NAME`:", or "`NAME`; ...:", is written to that file; blocks of sh are run in a folder
+that has main.cpp and a space in its name; the output ends with the page's block of text. CXX is the compiler, but where the page says g++.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ALLOT = HERE.parents[1]
+PAGE = (ALLOT / "docs/install.md").read_text()
+# command: how to install it. vcpkg is its own clone, found by VCPKG_ROOT.
+TOOLS = {"pkg-config": "Debian: apt-get install pkg-config", "meson": "Debian: apt-get install meson", "conan": "pip install conan",
+         "clang++": "Debian: apt-get install clang", "vcpkg": "set VCPKG_ROOT to its bootstrapped clone; the row recipes runs the port without it"}
+NO_PROGRAMS = ["-DALLOT_TESTS=OFF", "-DALLOT_EXAMPLES=OFF"]
+
+
+class failure(Exception):
+    pass
+
+
+def run(*command, fails=False, **options):
+    """Runs it and returns its output, which is printed. It must succeed, or with `fails` must not."""
+    print("$", *command, flush=True)
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    print(done.stdout, end="", flush=True)
+    if (done.returncode != 0) != fails:
+        raise failure(f"{command[0]} {'succeeded, and should have failed' if fails else f'ended with {done.returncode}'}")
+    return done.stdout
+
+
+def must(condition, what):
+    if not condition:
+        raise failure(what)
+
+
+def cmake(source, build, *options, fails=False):
+    return run("cmake", "-S", source, "-B", build, *options, fails=fails)
+
+
+# --- the page --------------------------------------------------------------------------------------------------
+BLOCK = re.compile(r"(?:^`([\w.]+)`(?:;[^\n]*)?:\n\n)?^```(\w+)\n(.*?)^```$", re.S | re.M)
+EXPECTED = next(text for name, tag, text in BLOCK.findall(PAGE) if tag == "text")
+
+
+def page(heading):
+    """A row: the steps of the section."""
+    def steps(work):
+        found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", PAGE, re.S | re.M)
+        must(found, f"docs/install.md has no section {heading}")
+        shutil.copy(HERE / "app/main.cpp", work)
+        script = ""
+        for name, tag, text in BLOCK.findall(found[1]):
+            if name:
+                (work / name).write_text(text)
+            elif tag == "sh":
+                script += text
+        must(script, f"section {heading} of docs/install.md has no block of sh")
+        conan = work.parent / "conan"  # Conan's home: it writes nothing into the repository then
+        conan.mkdir()
+        (conan / "global.conf").write_text(f"tools.cmake.cmake_layout:test_folder={work / 'test_package'}\n"
+                                           "tools.cmake.cmaketoolchain:user_presets=\n")
+        here = {**os.environ, "ALLOT": str(ALLOT), "CONAN_HOME": str(conan)}
+        output = run("bash", "-euo", "pipefail", "-c", script, cwd=work, env=here)
+        must(output.endswith(EXPECTED), f"the output does not end with\n{EXPECTED}")
+    return steps
+
+
+# --- CMake -----------------------------------------------------------------------------------------------------
+def targets(work):
+    """app: what the targets bring along, vendored and installed."""
+    compiler = f"-DALLOT_SOURCE={ALLOT}"
+    cmake(HERE / "app", work / "vendored", compiler)
+    run("cmake", "--build", work / "vendored")
+    run(work / "vendored/app")
+    cmake(ALLOT, work / "allot", *NO_PROGRAMS)
+    run("cmake", "--install", work / "allot", "--prefix", work / "prefix")
+    cmake(HERE / "app", work / "installed", "-DALLOT_INSTALLED=ON", f"-DCMAKE_PREFIX_PATH={work / 'prefix'}")
+    moved = work / "moved"
+    (work / "prefix").rename(moved)
+    cmake(HERE / "app", work / "installed moved", "-DALLOT_INSTALLED=ON", f"-DCMAKE_PREFIX_PATH={moved}")
+
+
+def parent_exports(work):
+    """A parent project with allot in its tree exports a library that links allot::allot."""
+    def engine(name, *options):
+        cmake(HERE / "engine", work / name, f"-DALLOT_SOURCE={ALLOT}", *options)
+        run("cmake", "--install", work / name, "--prefix", work / f"{name} prefix")
+        return work / f"{name} prefix"
+
+    def user(name, *options, fails=False):
+        return cmake(HERE / "engine_user", work / name, *options, fails=fails)
+
+    whole = engine("whole", "-DALLOT_INSTALL=ON")
+    user("user", f"-DCMAKE_PREFIX_PATH={whole}")
+    run("cmake", "--build", work / "user")
+    must(run(work / "user/first") == EXPECTED, "wrong output")
+    user("user of the build", f"-Dengine_DIR={work / 'whole'}", f"-Dallot_DIR={work / 'whole/allot'}")
+
+    own = engine("own")
+    must(not (own / "include/allot").exists(), "a parent without ALLOT_INSTALL installs allot")
+    must("allotConfig.cmake" in user("without allot", f"-DCMAKE_PREFIX_PATH={own}", fails=True), "the error does not name allot")
+    run("cmake", "--install", work / "own", "--prefix", own, "--component", "allot")
+    user("with allot", f"-DCMAKE_PREFIX_PATH={own}")
+
+
+# --- the single header -------------------------------------------------------------------------------------------
+def single_header(work):
+    """Two units with the single header are one program, without a warning; a checked unit does not link with another."""
+    tool, source = ALLOT / "tools/single_header", HERE / "single_header"
+    run(sys.executable, tool, "--out", work / "allot.hpp", "--with", "allot/adapt/pmr.hpp")
+    flags = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wundef", "-Werror", "-pthread", f"-I{work}"]
+    for compiler in dict.fromkeys([os.environ.get("CXX", "g++"), "clang++"]):
+        run(compiler, *flags, source / "first.cpp", source / "second.cpp", "-o", work / "program")
+        run(work / "program")
+
+    run(sys.executable, tool, "--out", work / "allot.hpp", "allot/adapt/pmr.hpp", "allot/row_manager.hpp")
+    (work / "first.cpp").write_text('#include "allot.hpp"\n#include "second.hpp"\n'
+                                    "int main() { shared_rows rows; rows.release(make_row(rows)); }\n")
+    flags = ["-std=c++20", "-pthread", f"-I{work}", f"-I{source}"]
+    run("clang++", *flags, "-DALLOT_CHECKED=1", "-c", source / "second.cpp", "-o", work / "second.o")
+    output = run("clang++", *flags, work / "first.cpp", work / "second.o", "-o", work / "program", fails=True)
+    must("undefined reference to `make_row(allot::v" in output, "a checked unit links with an unchecked one")
+    run("clang++", *flags, "-DALLOT_CHECKED=1", work / "first.cpp", work / "second.o", "-o", work / "program")
+    run(work / "program")
+
+    output = run(sys.executable, tool, "--out", work / "no.hpp", "allot/no.hpp", fails=True)
+    must("allot/no.hpp is no header of allot" in output, "a wrong name is not reported")
+
+
+# --- recipes -----------------------------------------------------------------------------------------------------
+SUBSTITUTES = """
+set(CURRENT_PORT_DIR [==[@PORT@]==])
+set(CURRENT_PACKAGES_DIR [==[@PACKAGES@]==])
+function(call)
+    execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+function(vcpkg_check_features)
+    cmake_parse_arguments(it "" "OUT_FEATURE_OPTIONS" "FEATURES" ${ARGN})
+    set(${it_OUT_FEATURE_OPTIONS} -DALLOT_WITH_LZ4=OFF -DALLOT_WITH_URING=OFF PARENT_SCOPE)
+endfunction()
+function(vcpkg_cmake_configure)
+    cmake_parse_arguments(it "" "SOURCE_PATH" "OPTIONS" ${ARGN})
+    call(${CMAKE_COMMAND} -S ${it_SOURCE_PATH} -B ${CURRENT_PACKAGES_DIR}/build ${it_OPTIONS})
+endfunction()
+function(vcpkg_cmake_install)
+    call(${CMAKE_COMMAND} --install ${CURRENT_PACKAGES_DIR}/build --prefix ${CURRENT_PACKAGES_DIR})
+endfunction()
+function(vcpkg_cmake_config_fixup)
+    cmake_parse_arguments(it "" "PACKAGE_NAME;CONFIG_PATH" "" ${ARGN})
+    file(RENAME ${CURRENT_PACKAGES_DIR}/${it_CONFIG_PATH} ${CURRENT_PACKAGES_DIR}/share/${it_PACKAGE_NAME})
+endfunction()
+function(vcpkg_fixup_pkgconfig)
+endfunction()
+function(vcpkg_install_copyright)
+    cmake_parse_arguments(it "" "" "FILE_LIST" ${ARGN})
+    file(INSTALL ${it_FILE_LIST} DESTINATION ${CURRENT_PACKAGES_DIR}/share/allot)
+endfunction()
+include(${CURRENT_PORT_DIR}/portfile.cmake)
+"""
+
+
+def recipes(work):
+    """One version everywhere. The port of vcpkg runs, with substitutes for vcpkg's functions, and installs what it should."""
+    header = (ALLOT / "include/allot/version.hpp").read_text()
+    version = ".".join(re.findall(r"^#define ALLOT_VERSION_\w+ (\d+)", header, re.M))
+    port = ALLOT / "packaging/vcpkg/ports/allot"
+    must(json.loads((port / "vcpkg.json").read_text())["version"] == version, f"vcpkg.json is not of version {version}")
+    must(f"\nallot/{version}\n" in PAGE, f"docs/install.md asks Conan for another version than {version}")
+
+    script = work / "substitutes.cmake"
+    script.write_text(SUBSTITUTES.replace("@PORT@", str(port)).replace("@PACKAGES@", str(work / "packages")))
+    run("cmake", "-P", script)
+    for name in ("include/allot/row_manager.hpp", "share/allot/allotConfig.cmake", "share/pkgconfig/allot.pc", "share/allot/LICENSE"):
+        must((work / "packages" / name).exists(), f"the port of vcpkg does not install {name}")
+
+
+def meson_with_pkg_config(work):
+    """dependency('allot') takes an installed allot, and no subproject."""
+    cmake(ALLOT, work / "allot", *NO_PROGRAMS)
+    run("cmake", "--install", work / "allot", "--prefix", work / "prefix")
+    (work / "meson.build").write_text("project('first', 'cpp', default_options: ['cpp_std=c++20'])\n"
+                                      "allot = dependency('allot', version: '>=0.2')\nassert(allot.type_name() == 'pkgconfig')\n"
+                                      "assert(meson.get_compiler('cpp').has_header('allot/version.hpp', dependencies: allot))\n")
+    run("meson", "setup", work / "build", work, env={**os.environ, "PKG_CONFIG_PATH": str(work / "prefix/share/pkgconfig")})
+
+
+# name: (tools beside CMake and g++, what is run)
+ROWS = {
+    "find_package": ([], page("find_package")),
+    "add_subdirectory": ([], page("add_subdirectory")),
+    "FetchContent": ([], page("FetchContent")),
+    "pkg-config": (["pkg-config"], page("pkg-config")),
+    "single header": ([], page("Single header")),
+    "meson": (["meson"], page("Meson")),
+    "conan": (["conan"], page("Conan")),
+    "vcpkg": (["vcpkg"], page("vcpkg")),
+    "targets": ([], targets),
+    "parent exports": ([], parent_exports),
+    "single header units": (["clang++"], single_header),
+    "meson with pkg-config": (["meson", "pkg-config"], meson_with_pkg_config),
+    "recipes": ([], recipes),
+}
+
+
+def missing(tools):
+    found = {tool: "VCPKG_ROOT" in os.environ if tool == "vcpkg" else shutil.which(tool) for tool in tools}
+    return [f"no {tool} ({TOOLS[tool]})" for tool in tools if not found[tool]]
+
+
+def main(name):
+    if name == "--list":
+        print("\n".join(ROWS))
+    elif name == "--missing":
+        print("".join(f"consumer.{row}: {', '.join(missing(tools))}\n" for row, (tools, _) in ROWS.items() if missing(tools)), end="")
+    elif name not in ROWS:
+        sys.exit(f"packages.py: no row {name}. One of: {', '.join(ROWS)}")
+    else:
+        tools, steps = ROWS[name]
+        if missing(tools):
+            print(f"skipped: {', '.join(missing(tools))}")
+            sys.exit(77)
+        work = pathlib.Path(name, "a folder").resolve()
+        shutil.rmtree(work.parent, ignore_errors=True)
+        work.mkdir(parents=True)
+        try:
+            steps(work)
+        except failure as e:
+            sys.exit(f"packages.py: {name}: {e}")
+
+
+main(sys.argv[1] if len(sys.argv) == 2 else "")
