@@ -1,6 +1,5 @@
 // Two translation units, each with the single header: rows of one are released by the other, and rooms that the
 // umbrella headers do not include are there.
-#include "allot.hpp"
 #include "second.hpp"
 
 int main() {

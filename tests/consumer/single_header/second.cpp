@@ -1,5 +1,4 @@
 #include "second.hpp"
-#include "allot.hpp"
 
 #include <vector>
 

@@ -1,5 +1,7 @@
-// What the second translation unit offers to the first. Include allot.hpp first.
+// What the second translation unit offers to the first. Includes the single header that packages.py writes.
 #pragma once
+
+#include "allot.hpp"
 
 struct shared_set : allot::policies<allot::heap::shared> {};
 using shared_rows = allot::row_manager<shared_set>;
