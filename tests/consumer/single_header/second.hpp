@@ -7,4 +7,4 @@ struct shared_set : allot::policies<allot::heap::shared> {};
 using shared_rows = allot::row_manager<shared_set>;
 
 void* make_row(shared_rows& rows);
-std::size_t pmr_bytes(shared_rows& rows); // charged bytes of rows while a std::pmr container lives
+std::size_t pmr_bytes(shared_rows& rows); // bytes of rows while a std::pmr container lives
