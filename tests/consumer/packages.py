@@ -79,10 +79,11 @@ def page(heading):
 # --- CMake -----------------------------------------------------------------------------------------------------
 def targets(work):
     """app: what the targets bring along, vendored and installed."""
-    compiler = f"-DALLOT_SOURCE={ALLOT}"
-    cmake(HERE / "app", work / "vendored", compiler)
+    cmake(HERE / "app", work / "vendored", f"-DALLOT_SOURCE={ALLOT}")
     run("cmake", "--build", work / "vendored")
     run(work / "vendored/app")
+    output = cmake(HERE / "app", work / "vendored", "-DALLOT_TWICE=ON", fails=True)
+    must("needs no second allot" in output and output.count("CMake Error") == 1, "a second allot in a project gives another error")
     cmake(ALLOT, work / "allot", *NO_PROGRAMS)
     run("cmake", "--install", work / "allot", "--prefix", work / "prefix")
     cmake(HERE / "app", work / "installed", "-DALLOT_INSTALLED=ON", f"-DCMAKE_PREFIX_PATH={work / 'prefix'}")
