@@ -1,6 +1,7 @@
 // Text in a buffer of the caller. Reports use it when there is no memory left.
 //
-// Invariant: the buffer always has a text that ends in NUL; text that does not fit is cut, and then ends in "...".
+// Invariant: the buffer always has a text that ends in NUL; text that does not fit is cut, and then ends in "...". With a
+// text_sink a full buffer is given to it and is empty again, so nothing is cut until the sink fails.
 // Never allocates, never throws, needs no locale. constexpr where its arguments allow. Threads: one per writer.
 #pragma once
 
@@ -12,12 +13,24 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// Takes the text of a full buffer. Returns false if the text is lost; then it is not called again.
+struct text_sink {
+    bool (*write)(void* context, std::string_view text) noexcept = nullptr;
+    void* context = nullptr;
+};
+
 /// Appends to a buffer. Each function returns the writer; text that does not fit is cut.
 class text_writer {
   public:
     /// Requires: capacity >= 1, in chars, the NUL included. The buffer outlives the writer.
     constexpr text_writer(char* buffer, std::size_t capacity) noexcept : buffer_{buffer}, capacity_{capacity - 1} {
         buffer_[0] = '\0';
+    }
+    /// A writer of text of any length. Requires: capacity >= 2. flush() gives the rest to `full`. column() counts from the
+    /// last time that the
+    /// buffer was full.
+    constexpr text_writer(char* buffer, std::size_t capacity, text_sink full) noexcept : text_writer{buffer, capacity} {
+        full_ = full;
     }
     template <std::size_t N> constexpr explicit text_writer(char (&buffer)[N]) noexcept : text_writer{buffer, N} {}
 
@@ -26,7 +39,7 @@ class text_writer {
 
     constexpr text_writer& put(std::string_view text) noexcept {
         for (const char c : text) {
-            if (size_ == capacity_) return truncate();
+            if (size_ == capacity_ && !flush()) return truncate();
             buffer_[size_++] = c;
         }
         buffer_[size_] = '\0';
@@ -86,6 +99,17 @@ class text_writer {
         buffer_[0] = '\0';
     }
 
+    /// Gives the text to the sink, and clears the buffer. Returns: false without a sink, or after text was lost.
+    constexpr bool flush() noexcept {
+        if (full_.write == nullptr || truncated_) return false;
+        if (size_ != 0 && !full_.write(full_.context, view())) {
+            truncated_ = true;
+            return false;
+        }
+        clear();
+        return true;
+    }
+
     constexpr std::string_view view() const noexcept { return {buffer_, size_}; }
     constexpr const char* c_str() const noexcept { return buffer_; }
     constexpr std::size_t size() const noexcept { return size_; }
@@ -113,6 +137,7 @@ class text_writer {
     char* buffer_;
     std::size_t capacity_; // without the NUL
     std::size_t size_ = 0;
+    text_sink full_{};
     bool truncated_ = false;
 };
 
