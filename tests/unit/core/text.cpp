@@ -92,3 +92,38 @@ TEST_CASE("text is written at compile time as well") {
     }();
     STATIC_REQUIRE(size == 11);
 }
+
+TEST_CASE("a writer with a sink has text of any length, until the sink fails", "[text]") {
+    struct taken {
+        std::string all;
+        unsigned calls = 0, fails = ~0u;
+    } to;
+    const allot::text_sink sink{[](void* context, std::string_view part) noexcept {
+                                    auto& t = *static_cast<taken*>(context);
+                                    if (++t.calls == t.fails) return false;
+                                    t.all += part;
+                                    return true;
+                                },
+                                &to};
+    char buffer[8];
+    {
+        allot::text_writer out{buffer, sizeof buffer, sink};
+        out.put("0123456").put("789").number(12345).put("");
+        CHECK(to.all == "01234567891234");
+        CHECK(out.flush());
+        CHECK(out.flush()); // of nothing
+        CHECK(to.all == "012345678912345");
+        CHECK(to.calls == 3);
+        CHECK_FALSE(out.is_truncated());
+    }
+    to = {{}, 0, 2};
+    allot::text_writer out{buffer, sizeof buffer, sink};
+    out.put("01234567890123456789");
+    CHECK(to.all == "0123456");
+    CHECK(out.is_truncated());
+    CHECK_FALSE(out.flush());
+    out.put("more");
+    CHECK(to.calls == 2);
+    char alone[8];
+    CHECK_FALSE(allot::text_writer{alone}.flush());
+}
