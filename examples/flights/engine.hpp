@@ -9,6 +9,7 @@
 // With --tasks an arbiter decides over requests that the program's limit refuses, and the arena has no limit.
 // Threads: any.
 #pragma once
+#include "../shared/memory_page.hpp"
 #include "memory_log.hpp"
 #include "options.hpp"
 #include <algorithm>
@@ -23,6 +24,8 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 namespace flights {
@@ -52,6 +55,7 @@ std::optional<refusal> refused_by_operator(const allot::out_of_memory& e);
 class table_memory_base {
   public:
     virtual void add_to(memory_use& use) const = 0;
+    virtual void show_in(allot::html_page& page) const = 0;
     virtual std::size_t release_empty_pages() = 0;
 
   protected:
@@ -60,19 +64,22 @@ class table_memory_base {
 
 class engine {
   public:
-    explicit engine(const options& from)
-        : asked(from), pages{allot::limit{from.tasks != 0 ? SIZE_MAX : from.memory},
+    /// `page`: null for none.
+    explicit engine(const options& from, shared::memory_page* to = nullptr)
+        : page(to), asked(from), pages{allot::limit{from.tasks != 0 ? SIZE_MAX : from.memory},
                              allot::page_bytes{page_size(from.memory)}, allot::name{"flights"}},
-          account{allot::name{"flights"}, allot::limit{from.memory},
+          tasks{{}, to != nullptr ? to->sink() : allot::oom::log_sink{}}, account{allot::name{"flights"}, allot::limit{from.memory},
                   from.tasks != 0 ? allot::judged_by(tasks) : allot::judged_by{}} {
-        if (from.explain_memory) account.keep_peak(&fullest_);
+        if (from.explain_memory || page != nullptr) account.keep_peak(&fullest_);
+        if (page != nullptr) samples_ = page->samples_of(account);
     }
 
   private:
-    std::array<allot::account_line, 64> lines_;
+    std::array<allot::account_line, 256> lines_;
     allot::account_peak fullest_{lines_};
 
   public:
+    shared::memory_page* const page;
     const options& asked;
     page_arena pages;
     allot::oom::arbiter tasks;
@@ -92,6 +99,18 @@ class engine {
         std::erase(tables_, &table);
     }
     memory_use measure(std::string when) const;
+    /// Shows all row managers on the page, if there is one.
+    void show_tables() {
+        if (page == nullptr) return;
+        const std::lock_guard held{lock_};
+        for (const table_memory_base* t : tables_) t->show_in(page->page());
+    }
+    /// Shows the accounts, now and at the peak, and the report of an out_of_memory, if there is one.
+    void show_accounts(std::string_view report = {}) {
+        if (page == nullptr) return;
+        page->page().peak(fullest()).accounts(account);
+        if (!report.empty()) page->page().out_of_memory(report);
+    }
     void release_empty_pages() {
         const std::lock_guard held{lock_};
         for (table_memory_base* t : tables_) t->release_empty_pages();
@@ -103,6 +122,7 @@ class engine {
 
     mutable std::mutex lock_; // of the list
     std::vector<table_memory_base*> tables_;
+    std::jthread samples_; // for the page; it ends first
 };
 
 /// Where a query works: the engine, and the account that it is charged to: the program's, or a task's.
@@ -151,6 +171,7 @@ template <class Rows> class table_memory final : table_memory_base {
     ~table_memory() { of_.end(*this); }
 
     void add_to(memory_use& use) const override { add_use(rows, name_, use); }
+    void show_in(allot::html_page& page) const override { page.rows(rows); }
     std::size_t release_empty_pages() override { return rows.release_empty_pages(); }
 
   private:

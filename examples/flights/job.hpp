@@ -124,6 +124,10 @@ template <class Rows> void read_and_answer(job_memory<Rows>& memory, outcome& ou
     read_tables(memory, db, out);
     memory.all.release_empty_pages();
     db.note("after reading");
+    if (out.readings == 1) { // a page has one of them
+        memory.all.show_tables();
+        if (memory.all.page != nullptr) memory.buffers.show_in(memory.all.page->page());
+    }
     if (asked.compact) compact_tables(asked, memory.from, db);
     if (device) device->keep();
 
@@ -157,8 +161,8 @@ inline void explain(engine& memory, outcome& out) {
     out.accounts_json = text_of([&](auto& text) { write_accounts_json(text, peak); });
 }
 
-template <class Set> outcome run_job(const options& asked) {
-    engine memory{asked};
+template <class Set> outcome run_job(const options& asked, shared::memory_page* page) {
+    engine memory{asked, page};
     outcome out;
     try {
         using rows = allot::row_manager<charged<Set>>;
@@ -166,10 +170,14 @@ template <class Set> outcome run_job(const options& asked) {
         else run_rounds<rows>(memory, out);
         out.afterwards = memory.measure("afterwards");
     } catch (const allot::out_of_memory& e) {
+        memory.show_accounts(e.report());
         if (const auto why = refused_by_operator(e)) throw operator_refused(why->page); // while reading
         throw;
     }
     if (asked.explain_memory) explain(memory, out);
+    memory.show_accounts();
+    if (page != nullptr)
+        for (const refusal& r : out.refused) page->page().out_of_memory(r.page);
     return out;
 }
 

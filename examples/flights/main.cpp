@@ -2,6 +2,7 @@
 // options.
 #include "../shared/device_error.hpp"
 #include "../shared/exit_code.hpp"
+#include "../shared/memory_page.hpp"
 #include "../shared/output.hpp"
 #include "../shared/resident.hpp"
 #include "options.hpp"
@@ -11,6 +12,7 @@
 #include <allot/row_manager.hpp>
 #include <exception>
 #include <fmt/core.h>
+#include <optional>
 
 namespace flights {
 
@@ -36,7 +38,15 @@ static int run(const options& asked, std::size_t at_start) {
         fmt::print("{}", set.describe());
         return exit_code::done;
     }
-    outcome result = set.run(asked);
+    std::optional<shared::memory_page> page;
+    if (!asked.html.empty()) page.emplace(asked.html, "flights");
+    outcome result;
+    try {
+        result = set.run(asked, page ? &*page : nullptr);
+    } catch (...) {
+        if (page) page->finish("flights", exit_code::failed); // what there is; the code is that of the exception
+        throw;
+    }
     result.peak_resident = shared::peak_resident_bytes() - at_start;
     fmt::print(stderr, "{}", bad_lines_of(result));
     fmt::print("{}", asked.json ? json_for(result, asked) : page_for(result, asked));
@@ -44,8 +54,10 @@ static int run(const options& asked, std::size_t at_start) {
     const bool equal = asked.check.empty() || check(result, asked);
     const bool as_alone =
         std::all_of(result.tasks.begin(), result.tasks.end(), [](const task_use& t) { return t.equal; });
-    if (!equal || !as_alone || !result.device.good()) return exit_code::wrong_answer;
-    return result.refused.empty() ? exit_code::done : exit_code::out_of_memory;
+    const int code = !equal || !as_alone || !result.device.good() ? exit_code::wrong_answer
+                     : !result.refused.empty()                    ? exit_code::out_of_memory
+                                                                  : exit_code::done;
+    return page ? page->finish("flights", code) : code;
 }
 
 } // namespace flights

@@ -12,7 +12,7 @@ static const char* const about =
     "answers queries (group-by, hash join, sort), and reports its memory use.\n";
 
 static const char* const ends =
-    "Exit codes: 0 success; 1 unexpected error; 2 wrong command line; 3 a file cannot be read, or is not the expected\n"
+    "Exit codes: 0 success; 1 unexpected error, or --html cannot be written; 2 wrong command line; 3 a file cannot be read, or is not the expected\n"
     "table, or --spill has no file; 4 an answer differs from --check, or of a task from that alone, or data copied "
     "back from the device "
     "differ; 5 no such device;\n"
@@ -83,6 +83,9 @@ bool parse(int argc, char** argv, options& out, int& code) {
         ->type_name("NAME=SIZE");
     app.add_flag("--explain-memory", out.explain_memory,
                  "Show memory use at its peak as a tree of accounts: by query, operator and table");
+    app.add_option("--html", out.html,
+                   "Write a page for a browser: where the memory went, at its peak, over time, and after reading")
+        ->type_name("FILE");
     CLI::Option* const compact = app.add_flag(
         "--compact", out.compact,
         "Release rows that are not needed any more: after reading those that no asked query reads, after the "

@@ -29,6 +29,7 @@ struct options {
     std::string set = "roxie";
     std::string check; // directory of expected answers
     std::string spill; // directory; empty: none
+    std::string html;  // file; empty: none
     std::string device = "none";
     std::vector<std::string> queries;
     std::vector<limit_of_operator> operator_limits;

@@ -31,6 +31,7 @@ class buffer_pool {
                 chunk_for(of.asked.memory)} {}
 
     allot::buffer_memory memory() { return pool_; }
+    void show_in(allot::html_page& page) const { page.chunks(pool_); }
 
   private:
     struct drill_on_pages : allot::with<allot::use::drill, allot::page::of<page_arena>> {};

@@ -11,7 +11,7 @@ struct options;
 
 struct set_entry {
     std::string_view name;
-    outcome (*run)(const options&);
+    outcome (*run)(const options&, shared::memory_page*); // null: no page
     std::string (*describe)();
 };
 

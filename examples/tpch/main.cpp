@@ -1,6 +1,7 @@
 // tpch: queries of TPC-H in too little memory, several at a time below one limit. `tpch --help` lists the options.
 #include "../shared/device_error.hpp"
 #include "../shared/exit_code.hpp"
+#include "../shared/memory_page.hpp"
 #include "../shared/output.hpp"
 #include "../shared/resident.hpp"
 #include "../shared/stopwatch.hpp"
@@ -108,18 +109,27 @@ const known_query& query_named(const std::string& name) {
 
 // All queries that are asked for, below this limit.
 outcome run_all(const options& asked, const database& from, std::size_t limit, unsigned at_once,
-                const nlohmann::json& expected, trace* into = nullptr) {
+                const nlohmann::json& expected, trace* into = nullptr, shared::memory_page* page = nullptr) {
     outcome out;
+    std::vector<allot::account_line> lines(page != nullptr ? 1024 : 0);
+    allot::account_peak fullest{lines};
     engine in{{.memory = limit,
                .threads = asked.threads,
                .spill = asked.spill == "none" ? "" : asked.spill,
                .begins_again = asked.oom == "state_machine",
-               .log = into != nullptr ? into->sink() : allot::oom::log_sink{}}};
+               .log = page != nullptr   ? page->sink()
+                      : into != nullptr ? into->sink()
+                                        : allot::oom::log_sink{}}};
     const auto device = open_device(asked.device, asked.device_memory, in);
     warm_up(in, from);
     in.pool.trim();
     shared::restart_peak();
     out.limit = limit, out.start = shared::resident_bytes();
+    std::jthread samples;
+    if (page != nullptr) {
+        in.memory.keep_peak(&fullest);
+        samples = page->samples_of(in.memory);
+    }
     const double processor = processor_seconds();
     const shared::stopwatch began;
     out.queries.resize(asked.queries.size());
@@ -137,6 +147,13 @@ outcome run_all(const options& asked, const database& from, std::size_t limit, u
     out.resident = peak_beyond(out.start);
     if (device != nullptr) out.device = device->outcome();
     out.stored = in.data.stats(), out.tasks = in.tasks.stats(), out.ran_out = in.run.stats().ran_out;
+    if (page != nullptr) {
+        samples = {};
+        in.memory.keep_peak(nullptr);
+        page->page().peak(fullest).accounts(in.memory).accounts(in.disk).chunks(in.pool);
+        for (const query_outcome& q : out.queries)
+            if (!q.page.empty()) page->page().out_of_memory(q.page);
+    }
     return out;
 }
 
@@ -156,7 +173,18 @@ int run(const options& asked) {
         alone = run_all(asked, from, std::max(asked.memory, std::size_t{4} << 30), 1, nlohmann::json::object());
     std::optional<trace> written;
     if (!asked.trace.empty()) written.emplace(asked.trace);
-    outcome out = run_all(asked, from, asked.memory, asked.tasks, expected, written ? &*written : nullptr);
+    std::optional<shared::memory_page> page;
+    if (!asked.html.empty()) page.emplace(asked.html, "tpch", written ? written->sink() : allot::oom::log_sink{});
+    outcome out;
+    try {
+        out = run_all(asked, from, asked.memory, asked.tasks, expected, written ? &*written : nullptr,
+                      page ? &*page : nullptr);
+    } catch (const std::exception& e) { // there is no memory to begin with
+        query_outcome o;
+        explain(e, o);
+        if (page && !o.page.empty()) static_cast<void>(page->page().out_of_memory(o.page).finish());
+        throw;
+    }
     if (written) written->finish();
     out.device.hazards += alone.device.hazards;
     for (std::size_t i = 0; i != alone.queries.size(); ++i) out.queries[i].alone = alone.queries[i].seconds;
@@ -167,10 +195,12 @@ int run(const options& asked) {
         failed = failed || !q.error.empty(), out_of_memory = out_of_memory || q.out_of_memory, right = right && q.right;
         if (!q.error.empty()) fmt::print(stderr, "\n{}: {}\n{}", q.name, q.error, q.page);
     }
-    if (!right) return exit_code::wrong_answer;
-    if (out_of_memory) return exit_code::out_of_memory;
-    if (device_failed) return exit_code::no_device;
-    return failed ? exit_code::failed : exit_code::done;
+    const int code = !right          ? exit_code::wrong_answer
+                     : out_of_memory ? exit_code::out_of_memory
+                     : device_failed ? exit_code::no_device
+                     : failed        ? exit_code::failed
+                                     : exit_code::done;
+    return page ? page->finish("tpch", code) : code;
 }
 
 } // namespace
@@ -188,6 +218,9 @@ int main(int argc, char** argv) {
     } catch (const shared::device_error& e) {
         fmt::print(stderr, "tpch: --device {}: {}\n", asked.device, e.what());
         return exit_code::no_device;
+    } catch (const shared::output_error& e) {
+        fmt::print(stderr, "tpch: {}\n", e.what());
+        return exit_code::failed;
     } catch (const allot::spill_error& e) {
         fmt::print(stderr, "tpch: --spill: {}\n", e.what());
         return exit_code::bad_input;

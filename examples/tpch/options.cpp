@@ -40,6 +40,8 @@ bool parse(int argc, char** argv, options& out, int& code) {
     app.add_option("--trace", out.trace,
                    "file that a viewer of traces opens: what each thread waited for, memory, bytes on the disk")
         ->type_name("FILE");
+    app.add_option("--html", out.html, "page for a browser: where the memory went, now, at the peak and over time")
+        ->type_name("FILE");
     app.add_flag("--compare", out.compare, "first run each query alone, in memory for all, and show both times");
     app.add_flag("--json", out.json, "one line of JSON for each query");
     app.add_flag("--quiet", out.quiet, "no lines while it runs");

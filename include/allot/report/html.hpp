@@ -97,22 +97,17 @@ class html_page {
     template <class Set> html_page& chunks(const chunk_arena<Set>& of) noexcept {
         return data("chunks", [&](text_writer& out) { write_report_json(out, of); });
     }
-    /// Shows the report of an out_of_memory, at the top.
+    /// Shows the report of an out_of_memory, at the top; more than one in their order.
     html_page& out_of_memory(std::string_view report) noexcept {
         if (error_ || is_finished_) return *this;
-        out_.html(has_report_ ? "<section class=\"report\">" : "<section class=\"report\" id=\"out-of-memory\">");
-        has_report_ = true;
-        out_.html("<h2>Out of memory</h2>\n<pre>\n").text(report).html("</pre></section>\n");
+        out_.html("<section class=\"report\"><h2>Out of memory</h2>\n<pre>\n").text(report).html("</pre></section>\n");
         return *this;
     }
 
     /// Ends the page. Returns: the first error of a call so far; none: the page is whole. Later calls do nothing.
     [[nodiscard]] std::error_code finish() noexcept {
         if (is_finished_) return error_;
-        if (!error_) {
-            out_.html("<template id=\"whole\"></template>\n</body>\n</html>\n");
-            out_.flush();
-        }
+        out_.html("<template id=\"whole\"></template>\n</body>\n</html>\n").flush(); // takes nothing after an error
         if (file_ != nullptr && std::fclose(file_) != 0 && !error_) error_ = last_error();
         file_ = nullptr;
         is_finished_ = true;
@@ -166,7 +161,7 @@ class html_page {
     std::FILE* file_ = nullptr;
     std::error_code error_;
     unsigned reports_ = 0;
-    bool has_report_ = false, is_finished_ = false;
+    bool is_finished_ = false;
     detail::html_stream out_{{[](void* self, std::string_view text) noexcept {
                                   return static_cast<html_page*>(self)->write_(self, text);
                               },

@@ -191,7 +191,7 @@ function timeline(line, limit, source) {
   const high = Math.max(charged, resident, shownLimit, 1) * 1.04;
   const kinds = ['wait', 'rollback', 'split', 'refusal', 'spill', 'note'].filter(k => line.marks.some(m => m.kind === k));
   const left = 92, right = 12, upper = 8, body = 240, lane = 18, low = has('spilled') && spilled ? 70 : 0;
-  const holder = el('figure', {class: 'timeline', 'data-source': source});
+  const holder = el('figure', {class: 'timeline'});
   const tip = document.getElementById('tip');
   const sum = kind => line.marks.reduce((n, m) => n + (m.kind === kind ? m.count : 0), 0);
   function steps(name, x, y) {
@@ -271,7 +271,7 @@ function timeline(line, limit, source) {
   new ResizeObserver(() => { if (holder.clientWidth !== drawn) { drawn = holder.clientWidth; draw(); } }).observe(holder);
   draw();
   const row = (name, n) => el('tr', {}, el('th', {scope: 'row'}, name), bytesCell(n));
-  return el('div', {}, holder, el('details', {}, el('summary', {}, 'in numbers'),
+  return el('div', {'data-source': source}, holder, el('details', {}, el('summary', {}, 'in numbers'),
     table('most bytes, over ' + seconds(end) + (line.interval_ns ? '; a sample is the most of ' + seconds(line.interval_ns) : ''), ['', 'at most'],
       [row('charged', charged), has('resident') ? row('resident', resident) : null, has('spilled') ? row('spilled so far', spilled) : null].filter(r => r), {class: 'most'}),
     kinds.length ? table('marks', ['', 'number'], kinds.map(k => el('tr', {}, el('th', {scope: 'row'}, k), countCell(sum(k)))), {class: 'marks'}) : null));
@@ -353,7 +353,7 @@ function pageMap(p) {
         bytesCell(count[k] * p.page_bytes))), {class: 'page-kinds'}));
   return figure;
 }
-function rowManager(r, pages, source) {
+function rowManager(r, pages) {
   return [facts([['limit', limitText(r.limit)], ['charged', bytes(r.charged)], ['peak', bytes(r.peak)], ['live rows', number(r.live_rows)],
       ['live bytes', bytes(r.live_bytes)], ['live of charged', r.live_percent_of_charged + ' %'], ['resident', bytes(r.arena.resident)],
       ['largest free run', bytes(r.arena.largest_free_run)]]), rowTypes(r), pages ? pageMap(pages) : null,
@@ -385,11 +385,11 @@ function drawPage() {
   const of = kind => data.filter(d => d.kind === kind);
   const trees = []; // of each root: at its peak, now
   for (const d of [...of('peak'), ...of('accounts')].filter(d => d.json.name !== undefined)) {
-    const same = trees.find(t => t[0].json.name === d.json.name && !t.some(o => o.kind === d.kind));
+    const isRoot = (now, peak) => now === peak || (peak.endsWith('...') && now.startsWith(peak.slice(0, -3))); // a copy cuts names
+    const same = trees.find(t => isRoot(d.json.name, t[0].json.name) && !t.some(o => o.kind === d.kind));
     if (same) same.push(d); else trees.push([d]);
   }
-  const report = document.getElementById('out-of-memory');
-  if (report) main.append(report); // first
+  main.append(...document.querySelectorAll('section.report')); // first
   const root = trees.length ? trees[0][trees[0].length - 1].json : null, peak = trees.length ? trees[0][0].json : null;
   if (root) main.append(facts([['limit of ' + root.name, limitText(root.limit)], ['peak', bytes(Math.max(root.peak, peak.peak))], ['used now', bytes(root.used)],
     root.spilled ? ['spilled', bytes(root.spilled)] : null, root.refused ? ['refused at its limit', number(root.refused)] : null]));

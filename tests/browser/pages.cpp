@@ -1,0 +1,101 @@
+// pages FOLDER: writes the pages that pages_are_drawn.py opens: small.html, large.html, empty.html, cut.html.
+#include <allot/chunk_arena.hpp>
+#include <allot/ledger/tree.hpp>
+#include <allot/report/html.hpp>
+#include <allot/row_manager.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace allot::literals;
+using allot::account;
+using allot::limit;
+using allot::name;
+
+namespace {
+
+struct rows_set : allot::policies<allot::watch::peaks, allot::ledger::tree> {};
+struct blocks_set : allot::policies<allot::ledger::tree, allot::fit::runs> {};
+
+constexpr allot::row_type order_type{.name = "order"}, awful_type{.name = "<b>&amp;</script><!-- \" ' \xff"},
+    index_type{.name = "index"};
+
+bool finished(allot::html_page& page) {
+    const std::error_code wrong = page.finish();
+    if (wrong) std::fprintf(stderr, "pages: %s\n", wrong.message().c_str());
+    return !wrong;
+}
+
+// `count` accounts, each with bytes of its own; two objects; 20,000 samples.
+bool write(const std::string& path, std::size_t count, const char* report) {
+    account root{name{"query <7> \xF0\x9F\x98\x80"}, limit{64_MiB}};
+    std::vector<allot::account_line> lines(count + 8);
+    allot::account_peak fullest{lines};
+    root.keep_peak(&fullest);
+    std::deque<std::string> names;
+    std::vector<std::unique_ptr<account>> all;
+    for (std::size_t i = 0; i != count; ++i) {
+        names.push_back("operator " + std::to_string(i) + (i % 7 == 0 ? std::string(200, 'x') : "</script>"));
+        all.push_back(std::make_unique<account>(i < 20 || i % 3 == 0 ? root : *all[i % 20], name{names.back().c_str()},
+                                                limit{i % 5 == 0 ? 300'000 : SIZE_MAX}));
+        for (const std::size_t bytes : {std::size_t{1000} + i * 7919 % 290'000, i % 13 == 0 ? 64_MiB : 0})
+            static_cast<void>(all.back()->try_charge(bytes)); // some are refused
+    }
+    allot::memory_timeline line{{.samples = 500, .marks = 40}};
+    allot::row_manager<rows_set> rows{root, allot::page_bytes{64_KiB}, name{"orders"}};
+    allot::chunk_arena<blocks_set> blocks{root, name{"blocks"}};
+    std::vector<void*> held, buffers;
+    for (std::size_t i = 0; i != 20'000; ++i) {
+        held.push_back(rows.allocate(i % 4 == 0 ? 56 : 120, i % 4 == 0 ? order_type : awful_type));
+        if (i % 100 == 0) buffers.push_back(blocks.allocate(100 + i).address);
+        const std::uint64_t ns = (i + 1) * 1'000'000;
+        line.add(ns, root.used(), root.used() + 10_MiB, i / 1000 * 1_MiB);
+        if (i % 100 == 0) line.mark(ns, allot::timeline_event::wait, "query </script>");
+        if (i % 3500 == 0) line.mark(ns, allot::timeline_event::rollback);
+    }
+    held.push_back(rows.allocate(1'500'000, index_type));
+    for (std::size_t i = 0; i < held.size(); i += 2) rows.release(held[i]);
+    root.keep_peak(nullptr);
+
+    allot::html_page page{path.c_str(), "a <title> & more"};
+    page.peak(fullest).accounts(root).timeline(line).rows(rows).chunks(blocks);
+    if (report != nullptr) page.out_of_memory(report);
+    const bool good = finished(page);
+    for (std::size_t i = 1; i < held.size(); i += 2) rows.release(held[i]);
+    for (void* const p : buffers) blocks.deallocate(p);
+    for (const auto& a : all) a->refund(a->stats().own);
+    while (!all.empty()) all.pop_back();
+    return good;
+}
+
+bool write_cut(const std::string& path) {
+    account root{name{"root"}};
+    std::FILE* const file = std::fopen(path.c_str(), "w");
+    if (file == nullptr) return false;
+    const auto cuts = [&](std::string_view part) { // inside of the last report
+        const std::size_t end = part.find("\"reservation\"");
+        std::fwrite(part.data(), 1, end != part.npos ? end : part.size(), file);
+        return end == part.npos;
+    };
+    allot::html_page page{cuts};
+    page.accounts(root);
+    const bool lost = static_cast<bool>(page.finish());
+    return std::fclose(file) == 0 && lost;
+}
+
+} // namespace
+
+int main(int count, char** arguments) {
+    if (count != 2) return 2;
+    const std::string folder = arguments[1];
+    allot::html_page empty{(folder + "/empty.html").c_str()};
+    return write(folder + "/small.html", 2, nullptr) && write(folder + "/large.html", 400, "out of memory: 1 < 2 & </pre>\n") &&
+                   finished(empty) && write_cut(folder + "/cut.html")
+               ? 0
+               : 1;
+}

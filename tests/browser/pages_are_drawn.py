@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""A browser draws the pages of html_page: no message on its console, and each number that it shows is that of the JSON
+in the page.
+
+    pages_are_drawn.py               compiles pages.cpp (with CXX), and opens its pages in Chromium without a window
+    pages_are_drawn.py FILE...       the same for pages of other programs
+
+Exit code 77: there is no Chromium (Debian: apt-get install chromium), so nothing was drawn.
+"""
+import collections
+import html.parser
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+UNITS = [" KiB", " MiB", " GiB", " TiB", " PiB", " EiB"]
+HERE = pathlib.Path(__file__).resolve().parent
+# What a reader does; the result is in <body data-done=...>.
+CLICKS = """<script>addEventListener('load', () => {
+  const shown = () => [...document.querySelectorAll('[data-view=accounts] tbody tr')].filter(r => !r.hidden).length;
+  const press = text => [...document.querySelectorAll('.tools button')].filter(b => b.textContent === text).forEach(b => b.click());
+  const done = {};
+  done.first = document.querySelector('[data-view=peak]').hidden;
+  press('now');
+  done.second = document.querySelector('[data-view=peak]').hidden;
+  press('unfold all'); done.all = shown();
+  press('fold all'); done.folded = shown();
+  document.querySelector('[data-view=accounts] button.fold').click(); done.closed = shown();
+  document.querySelector('[data-view=accounts] button.fold').click(); done.open = shown();
+  const find = document.querySelector('[data-view=accounts] input');
+  find.value = 'OPERATOR 17'; find.dispatchEvent(new Event('input')); done.found = shown();
+  const box = [...document.querySelectorAll('[data-view=accounts] .box')].find(b => b.dataset.account && b.dataset.account.includes('/'));
+  const path = box.dataset.account, wide = () => [...document.querySelectorAll('[data-view=accounts] .box')].find(b => b.dataset.account === path).style.width;
+  box.click(); done.enlarged = wide();
+  [...document.querySelectorAll('[data-view=accounts] .box')].find(b => b.dataset.account === path).click(); done.back = wide() !== '100%';
+  const svg = document.querySelector('.timeline svg');
+  svg.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}));
+  done.tip = document.getElementById('tip').textContent;
+  document.body.dataset.done = JSON.stringify(done);
+});</script>"""
+
+
+def as_bytes(n):
+    """As text_writer::bytes()."""
+    if n < 1024 or (n < 1 << 20 and n % 1024):
+        return f"{n} byte" + ("" if n == 1 else "s")
+    unit, scale = 0, 1024
+    while n // scale >= 1024 and unit < 5:
+        unit, scale = unit + 1, scale * 1024
+    whole, rest = n // scale, (n % scale // (scale // 1024) * 100 + 512) // 1024
+    if rest == 100:
+        whole, rest = whole + 1, 0
+    return f"{whole}" + (f".{rest:02}" if n % scale else "") + UNITS[unit]
+
+
+class Page(html.parser.HTMLParser):
+    """Reports by id; tables as (id of the report, class of the table, rows); a row is (key, [(value, text)])."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.reports, self.kinds, self.missing, self.tables, self.boxes, self.pres, self.body = {}, {}, {}, [], [], [], {}
+        self.cut = None
+        self.path, self.cell, self.sources = [], None, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        a = dict(attrs)
+        if tag == "body":
+            self.body = a
+        if a.get("id") == "cut":
+            self.cut = "hidden" not in a
+        if tag in ("meta", "input", "br", "link"):
+            return
+        self.path.append((tag, a))
+        if "data-source" in a:
+            self.sources.append((len(self.path), a["data-source"], a.get("data-view")))
+        if tag == "script" and "data-kind" in a:
+            self.reports[a["id"]], self.kinds[a["id"]] = "", a["data-kind"]
+        elif tag == "table":
+            self.tables.append((self.sources[-1][1], a.get("class"), []))
+        elif tag == "tr":
+            if any(t == "tbody" for t, _ in self.path):
+                self.tables[-1][2].append([a.get("data-account", ""), []])
+        elif tag == "td" and "data-value" in a:
+            self.cell = [a["data-value"], ""]
+            self.tables[-1][2][-1][1].append(self.cell)
+        elif tag == "th" and a.get("scope") == "row" and not self.tables[-1][2][-1][0]:
+            self.cell = ["key", ""]
+        elif tag == "pre":
+            self.pres.append("")
+        elif "box" in a.get("class", "").split():
+            self.boxes.append(a)
+
+    def handle_data(self, data):
+        tag, a = self.path[-1] if self.path else ("", {})
+        if tag == "script" and "data-kind" in a:
+            self.reports[a["id"]] += data
+        elif tag == "pre":
+            self.pres[-1] += data
+        elif self.cell is not None:
+            self.cell[1] += data
+
+    def handle_endtag(self, tag):
+        while self.path and self.path.pop()[0] != tag:
+            pass
+        if tag in ("td", "th") and self.cell is not None:
+            if self.cell[0] == "key":
+                self.tables[-1][2][-1][0] = self.cell[1]
+            self.cell = None
+        while self.sources and self.sources[-1][0] > len(self.path):
+            self.sources.pop()
+
+
+def number(n):
+    return n, f"{n:,}"
+
+
+def size(n):
+    return n, as_bytes(n) if n else "0"
+
+
+def account_rows(a, path=""):
+    path = f"{path} / {a['name']}" if path else a["name"]
+    limit = (a["limit"], "none" if a["limit"] >= 2**63 else as_bytes(a["limit"]))
+    yield path, [size(a["used"]), size(a["own"]), size(a["peak"]), limit, size(a["reservation"]), size(a["spilled"]),
+                 number(a["waiting"]), number(a["refused"])]
+    for child in a["children"]:
+        yield from account_rows(child, path)
+
+
+def type_rows(r):
+    types = collections.defaultdict(lambda: [0, 0, 0, 0])
+    for when, at in (("now", 0), ("at_peak", 2)):
+        for t in r.get(when, {}).get("types", []):
+            types[t["type"]][at] += t["rows"]
+            types[t["type"]][at + 1] += t["bytes"]
+    largest = sorted(types.items(), key=lambda t: -max(t[1][1], t[1][3]))[:20]
+    for name, (rows, held, peak_rows, peak) in largest:
+        yield name, [number(rows), size(held)] + ([number(peak_rows), size(peak)] if "at_peak" in r else [])
+
+
+def expected(page):
+    """Of each table: its rows, in any order."""
+    kind_text = {"untouched": "never used", "free": "free", "free_dirty": "free, may hold memory", "slots": "rows",
+                 "huge": "huge rows", "other": "of another owner"}
+    for at, text in page.reports.items():
+        r, kind = json.loads(text), page.kinds[at]
+        if kind in ("accounts", "peak") and r:
+            yield at, "accounts", list(account_rows(r))
+        elif kind == "timeline" and (r["samples"] or r["marks"]):
+            names = {"charged": "charged", "resident": "resident", "spilled": "spilled so far"}
+            yield at, "most", [(text, [size(max(s.get(n, 0) for s in r["samples"]))]) for n, text in names.items()
+                               if n == "charged" or any(n in s for s in r["samples"])]
+            marks = collections.Counter()
+            for m in r["marks"]:
+                marks[m["kind"]] += m["count"]
+            if marks:
+                yield at, "marks", [(k, [number(n)]) for k, n in marks.items()]
+        elif kind == "rows":
+            if list(type_rows(r)):
+                yield at, "types", list(type_rows(r))
+            if r["heaps"]:
+                yield at, "heaps", [(h["name"], [number(h[n]) for n in ("slot_bytes", "live_rows", "cached_rows", "pages")]
+                                     + [size(h["bytes"])]) for h in r["heaps"]]
+        elif kind == "pages":
+            pages = collections.Counter()
+            for run in r["runs"]:
+                pages[run["kind"]] += run["pages"]
+            yield at.removesuffix("-pages"), "page-kinds", [(kind_text[k], [number(n), size(n * r["page_bytes"])])
+                                                            for k, n in pages.items() if n]
+        elif kind == "chunks" and r["classes"]:
+            yield at, "classes", [(as_bytes(c["bytes"]), [number(c["live"]), size(c["live"] * c["bytes"]), number(c["cached"]),
+                                                          size(c["cached"] * c["bytes"]), number(c["allocations"])]) for c in r["classes"]]
+
+
+def drawn(browser, file):
+    """The page after its script has run. Exits where the console has a message."""
+    with tempfile.TemporaryDirectory() as profile:
+        done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
+                               "--virtual-time-budget=5000", "--enable-logging=stderr", "--dump-dom", file.resolve().as_uri()],
+                              capture_output=True, text=True, check=False, timeout=120)
+    told = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    if done.returncode or told:
+        sys.exit(f"{file}: exit code {done.returncode}, on the console:\n" + "\n".join(told or done.stderr.splitlines()[-5:]))
+    return Page(done.stdout)
+
+
+def must(holds, what):
+    if not holds:
+        sys.exit(f"not so: {what}")
+
+
+def check(file, page):
+    """Each report has its tables, each table its numbers. Returns how many numbers."""
+    numbers = 0
+    found = {(at, which): rows for at, which, rows in page.tables}
+    wanted = {(at, which): rows for at, which, rows in expected(page)}
+    must(set(found) == set(wanted), f"{file}: tables {sorted(set(wanted) ^ set(found))} are drawn and in the JSON")
+    for table, rows in wanted.items():
+        of_json = sorted((key, [(float(v), t) for v, t in cells]) for key, cells in rows)
+        of_page = sorted((key, [(float(v), t) for v, t in cells]) for key, cells in found[table])
+        for a, b in zip(of_json, of_page):
+            must(a == b, f"{file}: {table} shows what the JSON says: {a}, not {b}")
+        must(len(of_json) == len(of_page), f"{file}: {table} has {len(of_json)} rows, not {len(of_page)}")
+        numbers += sum(len(cells) for _, cells in of_page)
+    must(page.cut is False, f"{file}: it is whole, and the notice is hidden")
+    for box in page.boxes:
+        style = dict(part.split(":") for part in box["style"].split(";") if part)
+        left, width = (float(style[n].strip(" %")) for n in ("left", "width"))
+        must(0 <= left and left + width <= 100.01, f"{file}: the box of {box.get('data-account')} is inside: {box['style']}")
+    return numbers
+
+
+def own_pages(browser):
+    include = os.environ.get("ALLOT_INCLUDE", str(HERE.parents[1] / "include"))
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        subprocess.run([os.environ.get("CXX", "g++"), "-std=c++20", "-O0", "-pthread", f"-I{include}", str(HERE / "pages.cpp"),
+                        "-o", str(folder / "pages")], check=True)
+        subprocess.run([str(folder / "pages"), str(folder)], check=True)
+        for name, accounts in (("small", 2), ("large", 400)):
+            page = drawn(browser, folder / f"{name}.html")
+            print(f"{name}.html: {check(name, page)} numbers")
+            for at, which, rows in page.tables:
+                must(which != "accounts" or len(rows) == accounts + 3, f"{name}: {accounts} accounts and three, not {len(rows)}")
+            must(bool(page.boxes), f"{name}: a flame graph")
+        must(page.pres == ["out of memory: 1 < 2 & </pre>\n"], f"the report is text: {page.pres}")
+        must(sum(k == "timeline" for k in page.kinds.values()) == 1, "one timeline")
+
+        empty = drawn(browser, folder / "empty.html")
+        must(not empty.tables and empty.cut is False, "an empty page is whole, and has no table")
+        cut = drawn(browser, folder / "cut.html")
+        must(cut.cut is True and not cut.tables, "a cut page says so")
+
+        clicked = folder / "clicked.html"
+        clicked.write_bytes((folder / "large.html").read_bytes().replace(b"</body>", CLICKS.encode() + b"</body>"))
+        done = json.loads(drawn(browser, clicked).body["data-done"])
+        top = [a for a, _ in account_rows(json.loads(page.reports[next(k for k, v in page.kinds.items() if v == "accounts")])) if a.count(" / ") < 2]
+        must(done["first"] is False and done["second"] is True, f"the peak is shown first, then the other: {done}")
+        must(done["all"] == 403 and done["folded"] == len(top) and done["closed"] == 1 and done["open"] == len(top), f"accounts fold: {done}")
+        must(done["enlarged"] == "100%" and done["back"], f"a box is enlarged, and goes back: {done}")
+        must(0 < done["found"] < 30, f"a name is found: {done}")
+        must("charged " in done["tip"], f"keys move through the samples: {done}")
+
+
+def main():
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        print("skipped: no chromium (Debian: apt-get install chromium), so no page was drawn")
+        sys.exit(77)
+    for file in sys.argv[1:]:
+        print(f"{file}: {check(file, drawn(browser, pathlib.Path(file)))} numbers")
+    if len(sys.argv) == 1:
+        own_pages(browser)
+
+
+if __name__ == "__main__":
+    main()
