@@ -126,7 +126,7 @@ endif()
 # Each *.py of these folders is a test: exit code 0 passed, 77 skipped. It runs in a folder of its own, and
 # finds the compiler in CXX, the headers in ALLOT_INCLUDE and short or full in ALLOT_TEST_EXTENT. Files that start with _ are
 # their common parts.
-foreach(group IN ITEMS layers codegen docs checkers style cases)
+foreach(group IN ITEMS layers codegen docs checkers style cases browser)
     allot_way(${group} way)
     if(NOT way STREQUAL "-")
         file(GLOB scripts CONFIGURE_DEPENDS ${group}/[a-z]*.py)

@@ -67,8 +67,9 @@ class engine {
     /// `page`: null for none.
     explicit engine(const options& from, shared::memory_page* to = nullptr)
         : page(to), asked(from), pages{allot::limit{from.tasks != 0 ? SIZE_MAX : from.memory},
-                             allot::page_bytes{page_size(from.memory)}, allot::name{"flights"}},
-          tasks{{}, to != nullptr ? to->sink() : allot::oom::log_sink{}}, account{allot::name{"flights"}, allot::limit{from.memory},
+                                       allot::page_bytes{page_size(from.memory)}, allot::name{"flights"}},
+          tasks{{}, to != nullptr ? to->sink() : allot::oom::log_sink{}},
+          account{allot::name{"flights"}, allot::limit{from.memory},
                   from.tasks != 0 ? allot::judged_by(tasks) : allot::judged_by{}} {
         if (from.explain_memory || page != nullptr) account.keep_peak(&fullest_);
         if (page != nullptr) samples_ = page->samples_of(account);

@@ -12,7 +12,8 @@ static const char* const about =
     "answers queries (group-by, hash join, sort), and reports its memory use.\n";
 
 static const char* const ends =
-    "Exit codes: 0 success; 1 unexpected error, or --html cannot be written; 2 wrong command line; 3 a file cannot be read, or is not the expected\n"
+    "Exit codes: 0 success; 1 unexpected error, or --html cannot be written; 2 wrong command line; 3 a file cannot be "
+    "read, or is not the expected\n"
     "table, or --spill has no file; 4 an answer differs from --check, or of a task from that alone, or data copied "
     "back from the device "
     "differ; 5 no such device;\n"

@@ -49,8 +49,8 @@ class memory_page {
     }
     /// The page, for what else it shows.
     allot::html_page& page() noexcept { return page_; }
-    /// Once no thread samples, at the end of a program, as flushed(): returns `code`; exit_code::failed, with a line on stderr,
-    /// where something of the page was lost and all was well until then.
+    /// Once no thread samples, at the end of a program, as flushed(): returns `code`; exit_code::failed, with a line on
+    /// stderr, where something of the page was lost and all was well until then.
     int finish(const char* program, int code) {
         const std::error_code wrong = page_.timeline(line_).finish();
         if (!wrong) return code;

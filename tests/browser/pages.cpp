@@ -46,6 +46,7 @@ bool write(const std::string& path, std::size_t count, const char* report) {
         for (const std::size_t bytes : {std::size_t{1000} + i * 7919 % 290'000, i % 13 == 0 ? 64_MiB : 0})
             static_cast<void>(all.back()->try_charge(bytes)); // some are refused
     }
+    if (count > 100) all.front()->force_charge(300'000); // beyond its limit
     allot::memory_timeline line{{.samples = 500, .marks = 40}};
     allot::row_manager<rows_set> rows{root, allot::page_bytes{64_KiB}, name{"orders"}};
     allot::chunk_arena<blocks_set> blocks{root, name{"blocks"}};
@@ -94,8 +95,9 @@ int main(int count, char** arguments) {
     if (count != 2) return 2;
     const std::string folder = arguments[1];
     allot::html_page empty{(folder + "/empty.html").c_str()};
-    return write(folder + "/small.html", 2, nullptr) && write(folder + "/large.html", 400, "out of memory: 1 < 2 & </pre>\n") &&
-                   finished(empty) && write_cut(folder + "/cut.html")
+    return write(folder + "/small.html", 2, nullptr) &&
+                   write(folder + "/large.html", 400, "out of memory: 1 < 2 & </pre>\n") && finished(empty) &&
+                   write_cut(folder + "/cut.html")
                ? 0
                : 1;
 }

@@ -123,13 +123,20 @@ def size(n):
     return n, as_bytes(n) if n else "0"
 
 
-def account_rows(a, path=""):
+def account_rows(a, path="", beyond=None):
+    """Charges beyond a limit have a column where there are any."""
+    if beyond is None:
+        beyond = any_beyond(a)
     path = f"{path} / {a['name']}" if path else a["name"]
     limit = (a["limit"], "none" if a["limit"] >= 2**63 else as_bytes(a["limit"]))
     yield path, [size(a["used"]), size(a["own"]), size(a["peak"]), limit, size(a["reservation"]), size(a["spilled"]),
-                 number(a["waiting"]), number(a["refused"])]
+                 number(a["waiting"]), number(a["refused"])] + ([number(a["beyond"])] if beyond else [])
     for child in a["children"]:
-        yield from account_rows(child, path)
+        yield from account_rows(child, path, beyond)
+
+
+def any_beyond(a):
+    return a["beyond"] > 0 or any(any_beyond(child) for child in a["children"])
 
 
 def type_rows(r):

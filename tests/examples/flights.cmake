@@ -41,6 +41,15 @@ program_test(flights directory CODE 3 ERR "Is a directory" ARGS --flights ${flig
 program_test(flights usage CODE 2 ERR "--memory" ARGS --memory much)
 program_test(flights help OUT "12 out of memory" ARGS --help)
 
+# A page: row managers are those after reading. Too little memory: the accounts and the report.
+set(flights_page ${CMAKE_CURRENT_BINARY_DIR}/flights.html)
+program_test(flights html OUT "5 of 5 answers equal" ARGS --threads 2 --html ${flights_page})
+page_test(flights html ${flights_page} peak accounts timeline rows pages chunks "\"manager\":\"load/read/flights\"")
+program_test(flights html_too_small CODE 12 ERR "^out of memory" ARGS --threads 2 --memory 1M --html ${flights_page}.small)
+page_test(flights html_too_small ${flights_page}.small peak accounts timeline "<h2>Out of memory</h2>\n<pre>\nout of memory: ")
+program_test(flights no_html CODE 1 ERR "^flights: --html: /nowhere/f.html: No such file" ARGS --html /nowhere/f.html)
+program_test(flights html_lost CODE 1 OUT "5 of 5 answers equal" ERR "^flights: --html: /dev/full: No space left" ARGS --html /dev/full)
+
 # At every limit the job either ends well or tells that memory was out.
 foreach(set IN ITEMS roxie out_of_band)
     add_test(NAME example.flights.every_limit.${set} COMMAND ${CMAKE_COMMAND}

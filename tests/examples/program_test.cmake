@@ -24,3 +24,12 @@ function(program_test program name)
         -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/expect.cmake)
     set_tests_properties(example.${program}.${name} PROPERTIES LABELS example TIMEOUT ${t_TIMEOUT})
 endfunction()
+
+# page_test(program name file TEXT...): what program_test() of this name has written with --html is a whole page with these kinds of
+# reports, and texts. Not where a browser shows them: tests/browser.
+function(page_test program name file)
+    list(JOIN ARGN "@@" texts)
+    add_test(NAME example.${program}.${name}.page COMMAND ${CMAKE_COMMAND} -D file=${file} -D "texts=${texts}" -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/page.cmake)
+    set_tests_properties(example.${program}.${name} PROPERTIES FIXTURES_SETUP ${program}_${name})
+    set_tests_properties(example.${program}.${name}.page PROPERTIES LABELS example TIMEOUT 60 FIXTURES_REQUIRED ${program}_${name})
+endfunction()

@@ -26,9 +26,8 @@ class text_writer {
     constexpr text_writer(char* buffer, std::size_t capacity) noexcept : buffer_{buffer}, capacity_{capacity - 1} {
         buffer_[0] = '\0';
     }
-    /// A writer of text of any length. Requires: capacity >= 2. flush() gives the rest to `full`. column() counts from the
-    /// last time that the
-    /// buffer was full.
+    /// A writer of text of any length. Requires: capacity >= 2. flush() gives the rest to `full`. column() counts from
+    /// the last time that the buffer was full.
     constexpr text_writer(char* buffer, std::size_t capacity, text_sink full) noexcept : text_writer{buffer, capacity} {
         full_ = full;
     }

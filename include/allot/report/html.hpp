@@ -55,7 +55,8 @@ class html_page {
     /// object that is shown, since it is called while these are visited.
     template <class Sink>
         requires std::invocable<Sink&, std::string_view>
-    explicit html_page(Sink& to, std::string_view title = "allot") noexcept : sink_{const_cast<void*>(static_cast<const void*>(std::addressof(to)))} {
+    explicit html_page(Sink& to, std::string_view title = "allot") noexcept
+        : sink_{const_cast<void*>(static_cast<const void*>(std::addressof(to)))} {
         write_ = [](void* self, std::string_view text) noexcept {
             auto& page = *static_cast<html_page*>(self);
             auto& sink = *static_cast<Sink*>(page.sink_);
@@ -117,9 +118,7 @@ class html_page {
     std::error_code error() const noexcept { return error_; }
 
   private:
-    static std::error_code last_error() noexcept {
-        return {errno != 0 ? errno : EIO, std::generic_category()};
-    }
+    static std::error_code last_error() noexcept { return {errno != 0 ? errno : EIO, std::generic_category()}; }
     bool put(std::string_view text) noexcept {
         if (file_ == nullptr || error_) return false;
         errno = 0;
@@ -137,9 +136,10 @@ class html_page {
             .html(detail::html_script)
             .html("</script>\n</head>\n<body>\n<h1>")
             .text(title)
-            .html("</h1>\n<p id=\"cut\">This page is not whole: the program that wrote it did not finish it, or a write "
-                  "failed. Parts are missing.</p>\n<noscript><p>This page is drawn by a script, and scripts are off."
-                  "</p></noscript>\n<main></main>\n<div id=\"tip\" role=\"status\" hidden></div>\n");
+            .html(
+                "</h1>\n<p id=\"cut\">This page is not whole: the program that wrote it did not finish it, or a write "
+                "failed. Parts are missing.</p>\n<noscript><p>This page is drawn by a script, and scripts are off."
+                "</p></noscript>\n<main></main>\n<div id=\"tip\" role=\"status\" hidden></div>\n");
     }
     template <class Write> html_page& data(std::string_view kind, Write write, std::size_t missing = 0) noexcept {
         if (error_ || is_finished_) return *this;
@@ -162,10 +162,9 @@ class html_page {
     std::error_code error_;
     unsigned reports_ = 0;
     bool is_finished_ = false;
-    detail::html_stream out_{{[](void* self, std::string_view text) noexcept {
-                                  return static_cast<html_page*>(self)->write_(self, text);
-                              },
-                              this}};
+    detail::html_stream out_{
+        {[](void* self, std::string_view text) noexcept { return static_cast<html_page*>(self)->write_(self, text); },
+         this}};
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -82,6 +82,7 @@ function describe(a, root) {
     'own ' + bytes(a.own) + ', peak ' + bytes(a.peak) + ', limit ' + limitText(a.limit)];
   if (a.taken > a.used) lines.push(bytes(a.taken - a.used) + ' reserved or granted, not used');
   if (a.refused) lines.push(plural(a.refused, 'request') + ' refused at its limit');
+  if (a.beyond) lines.push(plural(a.beyond, 'charge') + ' beyond its limit, by force');
   if (a.waiting) lines.push(plural(a.waiting, 'request') + ' waiting');
   if (a.spilled) lines.push(bytes(a.spilled) + ' spilled');
   return lines.join('\n');
@@ -131,14 +132,14 @@ function icicle(all) {
       ['reserved', 'reserved or granted, not used']]));
 }
 function accountTable(all, caption) {
-  const spilled = all.some(a => a.spilled), manyDeep = all.length > 60;
+  const beyond = all.some(a => a.beyond), manyDeep = all.length > 60;
   const rows = all.map(a => {
     const fold = a.below.length === 0 ? el('span', {class: 'fold', style: 'display:inline-block'}) :
         el('button', {type: 'button', class: 'fold', 'aria-expanded': 'true', 'aria-label': 'accounts below ' + a.name}, '▾');
     const tr = el('tr', {'data-account': a.path},
       el('th', {scope: 'row', style: `padding-left:${.3 + a.depth * 1.1}rem`}, fold, nameOf(a.name)),
       bytesCell(a.used), el('td', {}, bar(a.used, all[0].used)), bytesCell(a.own), bytesCell(a.peak), cell(a.limit, limitText(a.limit)),
-      bytesCell(a.reservation), bytesCell(a.spilled), countCell(a.waiting), countCell(a.refused));
+      bytesCell(a.reservation), bytesCell(a.spilled), countCell(a.waiting), countCell(a.refused), beyond ? countCell(a.beyond) : null);
     a.row = tr;
     a.open = open => {
       fold.setAttribute('aria-expanded', open);
@@ -163,7 +164,7 @@ function accountTable(all, caption) {
   foldAll(manyDeep ? 2 : Infinity);
   return el('div', {}, el('div', {class: 'tools'}, el('button', {type: 'button', onclick: () => foldAll(Infinity)}, 'unfold all'),
       el('button', {type: 'button', onclick: () => foldAll(1)}, 'fold all'), find),
-    table(caption, ['account', 'used', '', 'own', 'peak', 'limit', 'reserved', 'spilled', 'waiting', 'refused'], rows, {class: 'accounts'}));
+    table(caption, ['account', 'used', '', 'own', 'peak', 'limit', 'reserved', 'spilled', 'waiting', 'refused', ...(beyond ? ['beyond its limit'] : [])], rows, {class: 'accounts'}));
 }
 function accountViews(trees) { // [{kind, json, missing}] of one root
   const views = trees.map(t => {
@@ -217,7 +218,7 @@ function timeline(line, limit, source) {
     for (let n = 0, by = byteStep(high, 6); n <= high; n += by) grid(y(n), n, n === 0 ? '0' : bytes(n));
     for (let t = 0, by = timeStep(end); t <= end; t += by)
       svg.append(el('line', {class: 'grid', x1: x(t), x2: x(t), y1: upper, y2: height - 6}),
-          el('text', {x: x(t), y: upper + body + 14, 'text-anchor': 'middle'}, seconds(t)));
+          el('text', {x: x(t), y: upper + body + 14, 'text-anchor': 'middle'}, seconds(t).replace(/\.0+ /, ' ')));
     if (all.length) {
       svg.append(el('path', {class: 'area', d: steps('charged', x, y) + `V${y(0)}H${x(all[0].ns)}Z`}));
       if (has('resident')) svg.append(el('path', {class: 'line resident', d: steps('resident', x, y)}));
@@ -367,9 +368,10 @@ function chunkArena(c) {
   const most = Math.max(1, ...c.classes.map(k => (k.live + k.cached) * k.bytes));
   return [facts([['limit', limitText(c.limit)], ['charged', bytes(c.charged)], ['peak', bytes(c.peak)], ['live', bytes(c.live)], ['live blocks', number(c.live_blocks)],
       ['cached', bytes(c.cached)], ['free', bytes(c.free)], ['largest free run', bytes(c.largest_free_run)], ['waste', c.waste_percent + ' %'], ['refused', number(c.refused)]]),
-    c.classes.length ? table('classes of blocks', ['block', 'live', 'live bytes', '', 'cached', 'cached bytes', '', 'allocations'],
+    c.classes.length ? el('details', {open: c.classes.length <= 24 && c.live + c.cached > 0}, el('summary', {}, c.classes.length + ' classes of blocks'),
+      table('blocks by their class', ['block', 'live', 'live bytes', '', 'cached', 'cached bytes', '', 'allocations'],
       c.classes.map(k => el('tr', {}, el('th', {scope: 'row'}, bytes(k.bytes)), countCell(k.live), bytesCell(k.live * k.bytes), el('td', {}, bar(k.live * k.bytes, most)),
-        countCell(k.cached), bytesCell(k.cached * k.bytes), el('td', {}, bar(k.cached * k.bytes, most, 'resting')), countCell(k.allocations))), {class: 'classes'}) : null];
+        countCell(k.cached), bytesCell(k.cached * k.bytes), el('td', {}, bar(k.cached * k.bytes, most, 'resting')), countCell(k.allocations))), {class: 'classes'})) : null];
 }
 
 // ---- the page ----
@@ -392,13 +394,14 @@ function drawPage() {
   main.append(...document.querySelectorAll('section.report')); // first
   const root = trees.length ? trees[0][trees[0].length - 1].json : null, peak = trees.length ? trees[0][0].json : null;
   if (root) main.append(facts([['limit of ' + root.name, limitText(root.limit)], ['peak', bytes(Math.max(root.peak, peak.peak))], ['used now', bytes(root.used)],
-    root.spilled ? ['spilled', bytes(root.spilled)] : null, root.refused ? ['refused at its limit', number(root.refused)] : null]));
+    root.spilled ? ['spilled', bytes(root.spilled)] : null, root.refused ? ['refused at its limit', number(root.refused)] : null,
+    root.beyond ? ['charged beyond its limit, by force', number(root.beyond)] : null]));
   for (const d of of('timeline'))
     if (d.json.samples.length || d.json.marks.length)
       section('Memory over time', null, timeline(d.json, root && !unlimited(root.limit) ? root.limit : 0, d.id));
   for (const t of trees) section('Accounts of ' + t[0].json.name, null, accountViews(t));
   const list = (title, all, name, draw) => {
-    if (all.length) section(title, null, ...all.map(d => el('details', {open: all.length <= 3, 'data-source': d.id},
+    if (all.length) section(title, null, ...all.map((d, i) => el('details', {open: all.length <= 3 || i === 0, 'data-source': d.id},
       el('summary', {}, el('h3', {}, name(d)), ' ' + bytes(d.json.charged) + ' charged'), ...draw(d).filter(c => c))));
   };
   const maps = of('pages');

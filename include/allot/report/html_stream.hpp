@@ -33,10 +33,11 @@ class html_stream {
     /// Writes what f(text_writer&) writes: JSON of any length.
     template <class Write> html_stream& json(Write f) noexcept {
         as_ = content::json;
-        text_writer in{in_buffer_.data(), in_buffer_.size(), {[](void* self, std::string_view part) noexcept {
-                                                                  return static_cast<html_stream*>(self)->filter(part);
-                                                              },
-                                                              this}};
+        text_writer in{
+            in_buffer_.data(),
+            in_buffer_.size(),
+            {[](void* self, std::string_view part) noexcept { return static_cast<html_stream*>(self)->filter(part); },
+             this}};
         f(in);
         in.flush();
         end_sequence();

@@ -1,4 +1,5 @@
-// Memory over time: samples of charged, resident and spilled bytes, and marks of what happened, for html_page::timeline.
+// Memory over time: samples of charged, resident and spilled bytes, and marks of what happened, for
+// html_page::timeline.
 //
 //     allot::memory_timeline line;                         // 2048 samples, 512 marks; allocated here, never again
 //     line.add(ns, root.used(), resident, root.stats().spilled);        // from a thread that samples
@@ -176,12 +177,13 @@ class memory_timeline {
     mutable spin_lock lock_;
     std::vector<timeline_sample> samples_;
     std::vector<timeline_mark> marks_;
-    std::uint64_t first_ = 0, last_ = 0;           // times
-    std::uint64_t sample_ns_ = 0, mark_ns_ = 0;    // intervals
+    std::uint64_t first_ = 0, last_ = 0;             // times
+    std::uint64_t sample_ns_ = 0, mark_ns_ = 0;      // intervals
     std::size_t spilled_ = timeline_sample::unknown; // by the last sample that knew it
 };
 
-/// Writes {"interval_ns": .., "samples": [{"ns": 0, "charged": .., "resident": .., "spilled": ..}, ..], "marks": [{"ns":
+/// Writes {"interval_ns": .., "samples": [{"ns": 0, "charged": .., "resident": .., "spilled": ..}, ..], "marks":
+/// [{"ns":
 /// .., "kind": "wait", "count": 1, "text": ".."}, ..]}. Times count from the first; an unknown number is left out.
 inline void write_timeline_json(text_writer& out, const memory_timeline& line) noexcept {
     std::uint64_t first = UINT64_MAX;

@@ -32,7 +32,8 @@ namespace {
 struct page_rows : allot::policies<allot::watch::peaks, allot::ledger::tree> {};
 struct page_blocks : allot::policies<allot::ledger::tree> {};
 
-constexpr const char* awful = "</script><!-- \"\\ \n \xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80 \xff \xC3( \xE2\x82 \xED\xA0\x80";
+constexpr const char* awful =
+    "</script><!-- \"\\ \n \xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80 \xff \xC3( \xE2\x82 \xED\xA0\x80";
 constexpr const char* awful_shown =
     "</script><!-- \"\\ \n \xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80 \xEF\xBF\xBD \xEF\xBF\xBD( \xEF\xBF\xBD "
     "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD";
@@ -179,7 +180,8 @@ TEST_CASE("a page whose sink fails is not whole, and the sink is not called agai
 }
 
 TEST_CASE("a page's file: written, cut, not to be opened, on a full disk", "[html]") {
-    const std::string path = (std::filesystem::temp_directory_path() / ("allot_page_" + std::to_string(::getpid()))).string();
+    const std::string path =
+        (std::filesystem::temp_directory_path() / ("allot_page_" + std::to_string(::getpid()))).string();
     account root{name{"root"}};
     {
         allot::html_page page{path.c_str()};
@@ -189,7 +191,9 @@ TEST_CASE("a page's file: written, cut, not to be opened, on a full disk", "[htm
     }
     CHECK(report_of(file_of(path), "accounts")["name"].text == "root");
     CHECK(count_of(file_of(path), whole) == 1);
-    { allot::html_page{path.c_str()}.accounts(root); } // as where an exception leaves the scope
+    {
+        allot::html_page{path.c_str()}.accounts(root);
+    } // as where an exception leaves the scope
     CHECK(report_of(file_of(path), "accounts")["name"].text == "root");
     CHECK(count_of(file_of(path), whole) == 0);
     std::filesystem::remove(path);

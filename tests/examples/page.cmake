@@ -1,0 +1,12 @@
+# cmake -D file=... -D "texts=kind@@text" -P page.cmake: the file is a whole page with a report of each kind, and each text.
+string(REPLACE "@@" ";" texts "${texts}")
+file(READ ${file} page)
+foreach(text IN LISTS texts ITEMS "<template id=\"whole\">")
+    if(text MATCHES "^[a-z]+$")
+        set(text " data-kind=\"${text}\"")
+    endif()
+    string(FIND "${page}" "${text}" at)
+    if(at EQUAL -1)
+        message(FATAL_ERROR "${file} has no ${text}")
+    endif()
+endforeach()
