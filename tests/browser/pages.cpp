@@ -45,6 +45,7 @@ bool write(const std::string& path, std::size_t count, const char* report) {
                                                 limit{i % 5 == 0 ? 300'000 : SIZE_MAX}));
         for (const std::size_t bytes : {std::size_t{1000} + i * 7919 % 290'000, i % 13 == 0 ? 64_MiB : 0})
             static_cast<void>(all.back()->try_charge(bytes)); // some are refused
+        if (all.back()->try_charge(500)) all.back()->refund(500); // a peak above what is used
     }
     if (count > 100) all.front()->force_charge(300'000); // beyond its limit
     allot::memory_timeline line{{.samples = 500, .marks = 40}};

@@ -78,7 +78,8 @@ class html_page {
         std::fclose(file_);
     }
 
-    /// Shows this account and all below as they are now. Threads: any that is not inside a visit of the tree.
+    /// Shows this account and all below as they are now. No account of the tree is opened or closed while it writes.
+    /// Threads: any that is not inside a visit of the tree.
     html_page& accounts(const account& root) noexcept {
         return data("accounts", [&](text_writer& out) { write_accounts_json(out, root); });
     }

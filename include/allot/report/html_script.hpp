@@ -340,7 +340,7 @@ function pageMap(p) {
         if (b.kind !== a.kind || b.tenths !== a.tenths || b.run !== a.run) break;
       }
       const last = Math.min(end, begin + (i + n) * each) - 1;
-      svg.append(el('rect', {class: a.kind, style: a.kind === 'slots' ? tint(a.tenths) : null, x: i % across * size, y: Math.floor(i / across) * size,
+      svg.append(el('rect', {class: a.kind, 'data-pages': first + ' ' + last, style: a.kind === 'slots' ? tint(a.tenths) : null, x: i % across * size, y: Math.floor(i / across) * size,
         width: n * size, height: size}, el('title', {}, `page${last > first ? 's ' + first + ' to ' + last : ' ' + first}: ` +
           (a.kind === 'slots' ? `rows, ${a.tenths * 10} % of the slots in use` : kinds[a.kind]))));
     }

@@ -24,7 +24,7 @@ h1 { font-size: 1.5rem; margin: .2rem 0 .8rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; border-bottom: 1px solid var(--line); padding-bottom: .2rem; }
 h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
 p { margin: .3rem 0; } .quiet, figcaption, caption { color: var(--quiet); font-size: .87rem; }
-figure { margin: .5rem 0; } caption { text-align: left; padding: .2rem 0; white-space: nowrap; }
+figure { margin: .5rem 0; } figcaption { margin-top: .3rem; } caption { text-align: left; padding: .2rem 0; white-space: nowrap; }
 #cut { border: 2px solid var(--refused); padding: .5rem .8rem; }
 .facts { display: flex; flex-wrap: wrap; gap: .5rem; margin: .5rem 0; padding: 0; }
 .facts div { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .35rem .7rem; }
