@@ -1,4 +1,4 @@
-# cmake -D program=... -D code=N -D out=regex@@regex -D err=... -D args=... [-D spill=DIRECTORY] [-D full=ON] -P expect.cmake
+# cmake -D program=... -D code=N -D out=regex@@regex -D err=... -D args=... [-D spill=DIRECTORY] [-D blocks=n] -P expect.cmake
 string(REPLACE "@@" ";" args "${args}")
 string(REPLACE "@@" ";" out "${out}")
 string(REPLACE "@@" ";" err "${err}")
@@ -6,8 +6,8 @@ if(spill)
     file(MAKE_DIRECTORY ${spill})
     list(APPEND args --spill ${spill})
 endif()
-if(full)
-    set(program sh -c "trap '' XFSZ && ulimit -f 0 && exec \"$0\" \"$@\"" ${program})
+if(NOT "${blocks}" STREQUAL "")
+    set(program sh -c "trap '' XFSZ && ulimit -f ${blocks} && exec \"$0\" \"$@\"" ${program})
 endif()
 execute_process(COMMAND ${program} ${args} RESULT_VARIABLE result OUTPUT_VARIABLE stdout ERROR_VARIABLE stderr)
 

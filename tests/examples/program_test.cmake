@@ -1,11 +1,11 @@
 # What an example program must do, as tests of ctest under the label "example".
 include_guard(GLOBAL)
 
-# program_test(program name [CODE n] [OUT regex...] [ERR regex...] [SPILL] [FULL] ARGS ...): runs the program and holds its
+# program_test(program name [CODE n] [OUT regex...] [ERR regex...] [SPILL] [FULL | BLOCKS n] ARGS ...): runs the program and holds its
 # exit code and what it prints against these. Every regex must match; with no ERR, nothing may be printed to stderr. SPILL:
-# with --spill and a directory of its own, which is empty afterwards. FULL: no file can be written.
+# with --spill and a directory of its own, which is empty afterwards. FULL: no file can be written; BLOCKS: none beyond n x 512 bytes.
 function(program_test program name)
-    cmake_parse_arguments(PARSE_ARGV 2 t "SPILL;FULL" "CODE;TIMEOUT" "OUT;ERR;ARGS")
+    cmake_parse_arguments(PARSE_ARGV 2 t "SPILL;FULL" "CODE;TIMEOUT;BLOCKS" "OUT;ERR;ARGS")
     if(NOT t_CODE)
         set(t_CODE 0)
     endif()
@@ -15,12 +15,16 @@ function(program_test program name)
     list(JOIN t_OUT "@@" out)   # a list would not survive the way through ctest
     list(JOIN t_ERR "@@" err)
     list(JOIN t_ARGS "@@" args)
+    set(blocks ${t_BLOCKS})
+    if(t_FULL)
+        set(blocks 0)
+    endif()
     set(spill "")
     if(t_SPILL)
         set(spill ${CMAKE_CURRENT_BINARY_DIR}/spill/${name})
     endif()
     add_test(NAME example.${program}.${name} COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:${program}>
-        -D code=${t_CODE} -D "out=${out}" -D "err=${err}" -D "args=${args}" -D "spill=${spill}" -D full=${t_FULL}
+        -D code=${t_CODE} -D "out=${out}" -D "err=${err}" -D "args=${args}" -D "spill=${spill}" -D "blocks=${blocks}"
         -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/expect.cmake)
     set_tests_properties(example.${program}.${name} PROPERTIES LABELS example TIMEOUT ${t_TIMEOUT})
 endfunction()
