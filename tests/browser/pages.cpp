@@ -44,7 +44,7 @@ bool write(const std::string& path, std::size_t count, const char* report) {
         all.push_back(std::make_unique<account>(i < 20 || i % 3 == 0 ? root : *all[i % 20], name{names.back().c_str()},
                                                 limit{i % 5 == 0 ? 300'000 : SIZE_MAX}));
         for (const std::size_t bytes : {std::size_t{1000} + i * 7919 % 290'000, i % 13 == 0 ? 64_MiB : 0})
-            static_cast<void>(all.back()->try_charge(bytes)); // some are refused
+            static_cast<void>(all.back()->try_charge(bytes));     // some are refused
         if (all.back()->try_charge(500)) all.back()->refund(500); // a peak above what is used
     }
     if (count > 100) all.front()->force_charge(300'000); // beyond its limit
