@@ -42,7 +42,7 @@ const unlimited = n => n >= 2 ** 63;
 const limitText = n => unlimited(n) ? 'none' : bytes(n);
 const number = n => String(n).replace(/\B(?=(\d{3})+$)/g, ',');
 const percent = (part, whole) => whole === 0 ? '' : (part / whole * 100).toFixed(1) + ' %';
-const seconds = ns => ns === 0 ? '0' : ns >= 1e9 ? (ns / 1e9).toFixed(2) + ' s' : ns >= 1e6 ? (ns / 1e6).toFixed(1) + ' ms' : (ns / 1e3).toFixed(0) + ' µs';
+const seconds = ns => ns === 0 ? '0' : ns >= 1e9 ? (ns / 1e9).toFixed(2) + ' s' : ns >= 1e6 ? (ns / 1e6).toFixed(1) + ' ms' : ns >= 1e4 ? (ns / 1e3).toFixed(0) + ' µs' : ns + ' ns';
 const plural = (n, one) => number(n) + ' ' + one + (n === 1 ? '' : 's');
 
 const cell = (n, text) => el('td', {'data-value': n}, text);
@@ -132,7 +132,7 @@ function icicle(all) {
       ['reserved', 'reserved or granted, not used']]));
 }
 function accountTable(all, caption) {
-  const beyond = all.some(a => a.beyond), manyDeep = all.length > 60;
+  const beyond = all.some(a => a.beyond), isLong = all.length > 60;
   const rows = all.map(a => {
     const fold = a.below.length === 0 ? el('span', {class: 'fold', style: 'display:inline-block'}) :
         el('button', {type: 'button', class: 'fold', 'aria-expanded': 'true', 'aria-label': 'accounts below ' + a.name}, '▾');
@@ -161,7 +161,7 @@ function accountTable(all, caption) {
     }
   }
   const foldAll = deep => { all.forEach(a => a.open(a.below.length === 0 || a.depth < deep)); show(); };
-  foldAll(manyDeep ? 2 : Infinity);
+  foldAll(isLong ? 1 : Infinity);
   return el('div', {}, el('div', {class: 'tools'}, el('button', {type: 'button', onclick: () => foldAll(Infinity)}, 'unfold all'),
       el('button', {type: 'button', onclick: () => foldAll(1)}, 'fold all'), find),
     table(caption, ['account', 'used', '', 'own', 'peak', 'limit', 'reserved', 'spilled', 'waiting', 'refused', ...(beyond ? ['beyond its limit'] : [])], rows, {class: 'accounts'}));
@@ -207,7 +207,7 @@ function timeline(line, limit, source) {
   }
   // Distances of grid lines: of bytes a power of two, of time 1, 2 or 5 times a power of ten.
   const byteStep = (n, lines) => 2 ** Math.max(0, Math.ceil(Math.log2(n / lines)));
-  function timeStep(n) { const p = 10 ** Math.floor(Math.log10(n / 8)); return [1, 2, 5, 10].map(f => f * p).find(s => n / s <= 8) || 10 * p; }
+  function timeStep(n) { const p = 10 ** Math.max(0, Math.floor(Math.log10(n / 8))); return [1, 2, 5, 10].map(f => f * p).find(s => n / s <= 8) || 10 * p; }
   function draw() {
     const width = Math.max(360, holder.clientWidth || 1000), lanes = upper + body + 24 + (low ? low + 14 : 0), height = lanes + kinds.length * lane + 6;
     const x = ns => left + ns / end * (width - left - right), y = n => upper + body * (1 - n / high);
@@ -393,13 +393,13 @@ function drawPage() {
   }
   main.append(...document.querySelectorAll('section.report')); // first
   const root = trees.length ? trees[0][trees[0].length - 1].json : null, peak = trees.length ? trees[0][0].json : null;
-  if (root) main.append(facts([['limit of ' + root.name, limitText(root.limit)], ['peak', bytes(Math.max(root.peak, peak.peak))], ['used now', bytes(root.used)],
+  if (root) main.append(facts([['limit of ' + (root.name || '(no name)'), limitText(root.limit)], ['peak', bytes(Math.max(root.peak, peak.peak))], ['used now', bytes(root.used)],
     root.spilled ? ['spilled', bytes(root.spilled)] : null, root.refused ? ['refused at its limit', number(root.refused)] : null,
     root.beyond ? ['charged beyond its limit, by force', number(root.beyond)] : null]));
   for (const d of of('timeline'))
     if (d.json.samples.length || d.json.marks.length)
       section('Memory over time', null, timeline(d.json, root && !unlimited(root.limit) ? root.limit : 0, d.id));
-  for (const t of trees) section('Accounts of ' + t[0].json.name, null, accountViews(t));
+  for (const t of trees) section('Accounts of ' + (t[0].json.name || '(no name)'), null, accountViews(t));
   const list = (title, all, name, draw) => {
     if (all.length) section(title, null, ...all.map((d, i) => el('details', {open: all.length <= 3 || i === 0, 'data-source': d.id},
       el('summary', {}, el('h3', {}, name(d)), ' ' + bytes(d.json.charged) + ' charged'), ...draw(d).filter(c => c))));
