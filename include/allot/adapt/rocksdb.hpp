@@ -1,0 +1,319 @@
+// RocksDB's block cache in the memory of a row manager, a chunk arena or charged_blocks, under the limit of an account.
+//
+//     allot::account engine{allot::name{"engine"}, allot::limit{512_MiB}};
+//     allot::row_manager<allot::use::block_cache> blocks{engine, allot::name{"block cache"}};
+//     rocksdb::LRUCacheOptions size;
+//     size.capacity = 256_MiB;
+//     allot::adapt::rocksdb_cache cache{blocks, size};
+//     rocksdb::BlockBasedTableOptions table;
+//     table.block_cache = cache.cache();
+//
+// RocksDB writes to what Allocate() returns without a test for null. So a request that the source refuses has blocks
+// evicted from the cache, and is made again. Where that does not help, since readers pin all blocks, it is served by the
+// heap of the process, charged by force to an account beside the source's, and counted: beyond().
+//
+// The cache evicts for others, too: it is a reclaimer of the source's account. Blocks leave in the order of RocksDB's
+// LRU lists: an entry of a large charge, which owns nothing, is inserted and erased. It is never pinned, so that no
+// insert of another thread fails by it.
+//
+// No deadlock. Eviction takes the mutex of one shard at a time. RocksDB calls neither an allocator nor a deleter with
+// one held, so no thread that requests memory has it; but for a callback of Cache::ApplyToAllEntries(), which must not
+// request memory of these accounts. The mutex of SetCapacity() is not taken, though deleters run below it.
+//
+// Invariant: bytes of the source and beyond().live_bytes are all that RocksDB has. Cost: a request is that of the
+// source, a release that and two reads; an eviction takes the mutex of each shard once, and one for each insert.
+// Threads: any. Source: RocksDB's MemoryAllocator, 2018, and its CacheReservationManager, 2021.
+#pragma once
+
+#include <allot/account/account.hpp>
+#include <allot/account/reclaimers.hpp>
+#include <allot/adapt/bytes.hpp>
+#include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
+#include <allot/core/text.hpp>
+#include <allot/reclaim/reclaimer.hpp>
+#include <allot/reclaim/shortage.hpp>
+#include <allot/row/row.hpp>
+
+#include <rocksdb/cache.h>
+#include <rocksdb/memory_allocator.h>
+#include <rocksdb/slice.h>
+#include <rocksdb/version.h>
+
+#include <algorithm>
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <unordered_map>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+namespace adapt {
+
+static_assert(ROCKSDB_MAJOR == 7, "allot: adapt/rocksdb.hpp needs RocksDB 7, whose Cache::Insert takes a deleter");
+
+/// A row manager, a chunk arena or charged_blocks.
+template <class S>
+concept rocksdb_source = row_source<S> || block_source<S>;
+
+/// Requests that no eviction could serve: how many, and the bytes of those that live, now and at most.
+struct rocksdb_beyond {
+    std::size_t requests = 0;
+    std::size_t live_bytes = 0;
+    std::size_t peak_bytes = 0;
+};
+
+namespace detail {
+
+// Evicts unpinned entries of an LRU cache. It must not outlive the cache.
+class rocksdb_eviction {
+  public:
+    static constexpr std::size_t all = SIZE_MAX;
+
+    rocksdb_eviction(rocksdb::Cache& cache, std::size_t capacity, int shard_bits) noexcept
+        : cache_(&cache), shards_(std::size_t{1} << shard_bits), shard_bytes_((capacity + shards_ - 1) / shards_) {}
+
+    // A call for fewer bytes evicts this many: a cache at its limit evicts once for many requests.
+    std::size_t least() const noexcept { return shards_ * shard_bytes_ / 128; }
+    // What the cache counts, now.
+    std::size_t usage() const noexcept { return cache_->GetUsage(); }
+    // Returns: bytes that were deallocated meanwhile, by any thread.
+    std::size_t evict(std::size_t bytes) noexcept {
+        running_.fetch_add(1, std::memory_order_relaxed);
+        const std::size_t before = freed_.load(std::memory_order_relaxed);
+        const auto freed = [&] { return freed_.load(std::memory_order_relaxed) - before; };
+        const std::size_t used = usage() / shards_, unused = shard_bytes_ - std::min(used, shard_bytes_);
+        std::size_t each = std::max<std::size_t>(bytes / shards_, 16 << 10);
+        if (bytes != all)
+            for (std::size_t n = 0; n != 4 * shards_ && freed() < bytes; ++n) {
+                if (n != 0 && n % shards_ == 0) each *= 2;
+                evict_from_a_shard(std::min(unused + each, shard_bytes_));
+            }
+        if (freed() < bytes && (bytes == all || bytes >= usage())) cache_->EraseUnRefEntries();
+        running_.fetch_sub(1, std::memory_order_relaxed);
+        return freed();
+    }
+    bool is_running() const noexcept { return running_.load(std::memory_order_relaxed) != 0; }
+    void count(std::size_t bytes) noexcept { freed_.fetch_add(bytes, std::memory_order_relaxed); }
+
+  private:
+    // RocksDB spreads keys over the shards by a hash. Its own keys have 16 bytes.
+    void evict_from_a_shard(std::size_t charge) noexcept {
+        char key[24] = "allot: eviction ";
+        const std::uint64_t n = next_.fetch_add(1, std::memory_order_relaxed);
+        std::memcpy(key + 16, &n, sizeof n);
+        const rocksdb::Slice name{key, sizeof key};
+        const auto nothing = [](const rocksdb::Slice&, void*) {};
+        cache_->Insert(name, nullptr, charge, nothing, nullptr, rocksdb::Cache::Priority::BOTTOM)
+            .PermitUncheckedError();
+        cache_->Erase(name);
+    }
+
+    rocksdb::Cache* cache_;
+    const std::size_t shards_, shard_bytes_;
+    std::atomic<std::uint64_t> next_{0};
+    std::atomic<std::size_t> running_{0}, freed_{0};
+};
+
+template <class Source>
+concept has_account = requires(Source& s) {
+    { s.account() } -> std::convertible_to<allot::account&>;
+};
+
+} // namespace detail
+
+/// A rocksdb::MemoryAllocator that refers to a source, which must outlive it and its blocks. rocksdb_cache makes one;
+/// alone it serves one cache that evicts nothing: each refusal is beyond().
+template <rocksdb_source Source> class rocksdb_memory final : public rocksdb::MemoryAllocator {
+  public:
+    /// Throws: out_of_memory if the account of the source is closed.
+    explicit rocksdb_memory(Source& source) : source_(&source) {
+        if constexpr (detail::has_account<Source>) {
+            allot::account* above = &source.account();
+            if constexpr (row_source<Source> || requires { source.arena(); }) // that account is the source's own
+                if (above->parent() != nullptr) above = above->parent();
+            payer_.emplace(*above, allot::name{"RocksDB's blocks beyond the limit"});
+        }
+    }
+    Source& source() const noexcept { return *source_; }
+
+    const char* Name() const override { return "allot"; }
+    /// Throws: std::bad_alloc, as RocksDB's own, only if source and heap both have no memory.
+    void* Allocate(std::size_t bytes) override {
+        charge_status why;
+        void* const p = adapt::try_allocate(*source_, bytes, align, &why);
+        return ALLOT_LIKELY(p != nullptr) ? p : allocate_short(bytes, why);
+    }
+    void Deallocate(void* p) override {
+        if (ALLOT_UNLIKELY(beyond_live_.load(std::memory_order_relaxed) != 0) && deallocate_beyond(p)) return;
+        if (ALLOT_UNLIKELY(eviction_ != nullptr && eviction_->is_running())) eviction_->count(capacity(p));
+        adapt::release(*source_, p);
+    }
+    /// What the block takes of the source; the cache counts this.
+    std::size_t UsableSize(void* p, std::size_t bytes) const override {
+        const std::size_t has = capacity(p);
+        return has != 0 ? has : bytes;
+    }
+
+    rocksdb_beyond beyond() const noexcept {
+        const std::lock_guard hold{lock_};
+        return beyond_;
+    }
+    /// Why the last request that was served beyond the limit was refused.
+    charge_status last_refusal() const noexcept {
+        const std::lock_guard hold{lock_};
+        return why_;
+    }
+
+  private:
+    template <rocksdb_source> friend class rocksdb_cache;
+
+    static constexpr std::size_t align = alignof(std::max_align_t); // as operator new[], which RocksDB calls otherwise
+
+    std::size_t capacity(void* p) const noexcept {
+        if constexpr (row_source<Source>) return allot::capacity(p);
+        else return source_->capacity(p);
+    }
+    ALLOT_COLD void* allocate_short(std::size_t bytes, charge_status& why) {
+        if (eviction_ != nullptr && why.outcome != charge_outcome::misused)
+            for (std::size_t want = std::max(bytes, eviction_->least());; want = want > SIZE_MAX / 4 ? SIZE_MAX : want * 4) {
+                const std::size_t freed = eviction_->evict(want);
+                if (void* const p = adapt::try_allocate(*source_, bytes, align, &why)) return p;
+                if (freed < want) break; // there is no more
+            }
+        return allocate_beyond(bytes, why);
+    }
+    ALLOT_COLD void* allocate_beyond(std::size_t bytes, const charge_status& why) {
+        if (bytes == 0) bytes = 1;
+        void* const p = std::malloc(bytes);
+        if (p == nullptr) throw std::bad_alloc{};
+        {
+            const std::lock_guard hold{lock_};
+            blocks_.emplace(p, bytes);
+            ++beyond_.requests;
+            beyond_.live_bytes += bytes;
+            beyond_.peak_bytes = std::max(beyond_.peak_bytes, beyond_.live_bytes);
+            why_ = why;
+            beyond_live_.store(beyond_.live_bytes, std::memory_order_relaxed);
+        }
+        if (payer_) payer_->force_charge(bytes);
+        return p;
+    }
+    // False: it is none of these.
+    ALLOT_COLD bool deallocate_beyond(void* p) noexcept {
+        std::size_t bytes = 0;
+        {
+            const std::lock_guard hold{lock_};
+            const auto at = blocks_.find(p);
+            if (at == blocks_.end()) return false;
+            bytes = at->second;
+            blocks_.erase(at);
+            beyond_.live_bytes -= bytes;
+            beyond_live_.store(beyond_.live_bytes, std::memory_order_relaxed);
+        }
+        std::free(p);
+        if (payer_) payer_->refund(bytes);
+        return true;
+    }
+
+    Source* source_;
+    detail::rocksdb_eviction* eviction_ = nullptr; // of the cache that it serves
+    std::optional<allot::account> payer_;          // of the blocks of the heap
+    std::atomic<std::size_t> beyond_live_{0};      // their bytes
+    mutable std::mutex lock_;                      // of what follows; nothing else is called below it
+    std::unordered_map<void*, std::size_t> blocks_;
+    rocksdb_beyond beyond_;
+    charge_status why_;
+};
+
+/// An LRU cache of RocksDB over a source, and the reclaimer that evicts from it for others. RocksDB may use the cache
+/// longer than this object lives; then it evicts for its own requests alone.
+/// Requires: the source outlives both, and databases that use the cache.
+template <rocksdb_source Source> class rocksdb_cache {
+    using memory_type = rocksdb_memory<Source>;
+
+  public:
+    /// Makes the cache. `cost` is that of the reclaimer: those of lower costs are called first.
+    /// Throws: std::invalid_argument if RocksDB refuses the options, or if they name a memory_allocator.
+    explicit rocksdb_cache(Source& source, rocksdb::LRUCacheOptions options, std::uint32_t cost = 1)
+        : state_(make(source, options)), reclaimer_(*state_, cost) {
+        if constexpr (detail::has_account<Source>) source.account().add(reclaimer_);
+    }
+    rocksdb_cache(const rocksdb_cache&) = delete;
+    rocksdb_cache& operator=(const rocksdb_cache&) = delete;
+    ~rocksdb_cache() {
+        if constexpr (detail::has_account<Source>) state_->memory->source().account().remove(reclaimer_);
+    }
+
+    /// For BlockBasedTableOptions::block_cache.
+    std::shared_ptr<rocksdb::Cache> cache() const noexcept { return {state_, state_->cache.get()}; }
+    const memory_type& memory() const noexcept { return *state_->memory; }
+    rocksdb_beyond beyond() const noexcept { return memory().beyond(); }
+    /// Evicts the least recently used blocks that no reader pins. Any thread.
+    /// Returns: bytes that became free meanwhile.
+    std::size_t evict(std::size_t bytes) noexcept { return state_->eviction.evict(bytes); }
+    /// The reclaimer's calls, and what they freed.
+    const allot::reclaimer& reclaimer() const noexcept { return reclaimer_; }
+
+  private:
+    // Shared with the users of the cache.
+    struct shared_state {
+        std::shared_ptr<memory_type> memory;
+        std::shared_ptr<rocksdb::Cache> cache;
+        detail::rocksdb_eviction eviction;
+
+        shared_state(std::shared_ptr<memory_type> m, std::shared_ptr<rocksdb::Cache> c,
+                     const rocksdb::LRUCacheOptions& o) noexcept
+            : memory(std::move(m)), cache(std::move(c)), eviction(*cache, o.capacity, o.num_shard_bits) {
+            memory->eviction_ = &eviction;
+        }
+    };
+    static std::shared_ptr<shared_state> make(Source& source, rocksdb::LRUCacheOptions& options) {
+        if (options.memory_allocator != nullptr)
+            throw std::invalid_argument("allot: a rocksdb_cache has its own memory_allocator; leave that option empty");
+        if (options.num_shard_bits < 0) // as RocksDB does, to know it
+            for (options.num_shard_bits = 0;
+                 options.num_shard_bits != 6 && options.capacity >> (20 + options.num_shard_bits) != 0;)
+                ++options.num_shard_bits;
+        auto memory = std::make_shared<memory_type>(source);
+        options.memory_allocator = memory;
+        auto cache = rocksdb::NewLRUCache(options);
+        if (cache == nullptr)
+            throw std::invalid_argument("allot: RocksDB refuses the options of this LRU cache: num_shard_bits must be "
+                                        "below 20, and the ratios 0 to 1 in sum");
+        return std::make_shared<shared_state>(std::move(memory), std::move(cache), options);
+    }
+
+    class evicting final : public allot::reclaimer {
+      public:
+        evicting(shared_state& of, std::uint32_t cost) noexcept : allot::reclaimer("RocksDB's cache", cost), of_(of) {}
+        // A block that is freed serves the source at once, and others only once its page is empty.
+        bool reclaim(const shortage& s) noexcept override {
+            auto& eviction = of_.eviction;
+            std::size_t want = std::max(s.missing(), eviction.least());
+            if constexpr (row_source<Source> && detail::has_account<Source>)
+                if (s.requester != &of_.memory->source().account()) want = std::max(want, eviction.usage() / 8);
+            return eviction.evict(s.critical ? detail::rocksdb_eviction::all : want) != 0;
+        }
+        void describe(text_writer& out) const noexcept override {
+            if (const std::size_t bytes = of_.memory->beyond_live_.load(std::memory_order_relaxed); bytes != 0)
+                out.put(", pinned blocks beyond the limit: ").bytes(bytes);
+        }
+
+      private:
+        shared_state& of_;
+    };
+    std::shared_ptr<shared_state> state_;
+    evicting reclaimer_;
+};
+
+} // namespace adapt
+} // namespace allot::inline ALLOT_ABI
