@@ -206,7 +206,7 @@ TEMPLATE_TEST_CASE("a database whose blocks exceed the limit reads all of them",
         database db{cache.cache()};
         CHECK(db.count_wrong(20'000, 1) == 0);
         CHECK(db->VerifyChecksum().ok());
-        CHECK(cache.cache()->GetUsage() > 512_KiB);
+        CHECK(cache.cache()->GetUsage() > 2_MiB); // a block of an odd size does not empty it
     }
     CHECK(engine.peak() > 3_MiB);
     CHECK(engine.peak() <= 4_MiB);
@@ -274,7 +274,7 @@ TEMPLATE_TEST_CASE("pinned blocks go beyond the limit, and are counted", "[adapt
         try {
             query.charge(1_MiB);
         } catch (const allot::out_of_memory& e) {
-            report = e.what();
+            report = e.report();
         }
         CHECK_THAT(report, ContainsSubstring("pinned blocks beyond the limit"));
     }

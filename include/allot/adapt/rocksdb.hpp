@@ -31,6 +31,7 @@
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/text.hpp>
+#include <allot/reclaim/cost_cap.hpp>
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/reclaim/shortage.hpp>
 #include <allot/row/row.hpp>
@@ -102,7 +103,12 @@ class rocksdb_eviction {
         return freed();
     }
     bool is_running() const noexcept { return running_.load(std::memory_order_relaxed) != 0; }
-    void count(std::size_t bytes) noexcept { freed_.fetch_add(bytes, std::memory_order_relaxed); }
+    void count(std::size_t bytes) noexcept {
+        freed_.fetch_add(bytes, std::memory_order_relaxed);
+        last_freed_.store(bytes, std::memory_order_relaxed);
+    }
+    // The capacity of a block that an eviction deallocated.
+    std::size_t last_freed() const noexcept { return last_freed_.load(std::memory_order_relaxed); }
 
   private:
     // RocksDB spreads keys over the shards by a hash. Its own keys have 16 bytes.
@@ -120,7 +126,7 @@ class rocksdb_eviction {
     rocksdb::Cache* cache_;
     const std::size_t shards_, shard_bytes_;
     std::atomic<std::uint64_t> next_{0};
-    std::atomic<std::size_t> running_{0}, freed_{0};
+    std::atomic<std::size_t> running_{0}, freed_{0}, last_freed_{0};
 };
 
 template <class Source>
@@ -149,7 +155,7 @@ template <rocksdb_source Source> class rocksdb_memory final : public rocksdb::Me
     /// Throws: std::bad_alloc, as RocksDB's own, only if source and heap both have no memory.
     void* Allocate(std::size_t bytes) override {
         charge_status why;
-        void* const p = adapt::try_allocate(*source_, bytes, align, &why);
+        void* const p = allocate_free(bytes, why);
         return ALLOT_LIKELY(p != nullptr) ? p : allocate_short(bytes, why);
     }
     void Deallocate(void* p) override {
@@ -182,14 +188,33 @@ template <rocksdb_source Source> class rocksdb_memory final : public rocksdb::Me
         if constexpr (row_source<Source>) return allot::capacity(p);
         else return source_->capacity(p);
     }
+    // Null: refused. Asks no reclaimer: the cache is to free its own blocks before others.
+    void* allocate_free(std::size_t bytes, charge_status& why) noexcept {
+        const cost_cap unused_memory{reclaimer::idle};
+        return adapt::try_allocate(*source_, bytes, align, &why);
+    }
     ALLOT_COLD void* allocate_short(std::size_t bytes, charge_status& why) {
-        if (eviction_ != nullptr && why.outcome != charge_outcome::misused)
-            for (std::size_t want = std::max(bytes, eviction_->least());; want = want > SIZE_MAX / 4 ? SIZE_MAX : want * 4) {
-                const std::size_t freed = eviction_->evict(want);
-                if (void* const p = adapt::try_allocate(*source_, bytes, align, &why)) return p;
-                if (freed < want) break; // there is no more
-            }
+        if (why.outcome != charge_outcome::misused) {
+            if (eviction_ != nullptr)
+                if (void* const p = allocate_evicting(bytes, std::max(bytes, eviction_->usage() / 8), why)) return p;
+            if (void* const p = adapt::try_allocate(*source_, bytes, align, &why)) return p;
+            if (eviction_ != nullptr)
+                if (void* const p = allocate_evicting(bytes, detail::rocksdb_eviction::all, why)) return p;
+        }
         return allocate_beyond(bytes, why);
+    }
+    // Evicts at most about this much. A page whose blocks are all evicted serves any size, and is rare; a block that is
+    // evicted serves this request and smaller ones.
+    void* allocate_evicting(std::size_t bytes, std::size_t most, charge_status& why) noexcept {
+        for (std::size_t want = std::min(std::max(bytes, eviction_->least()), most), sum = 0; sum < most; want *= 2) {
+            const std::size_t freed = eviction_->evict(want = std::min(want, most - sum));
+            if (void* const p = allocate_free(bytes, why)) return p;
+            if (const std::size_t block = eviction_->last_freed(); block > bytes + align) // an aligned row's may be less
+                if (void* const p = allocate_free(block - align, why)) return p;
+            if (freed < want) break; // there is no more
+            sum += want;
+        }
+        return nullptr;
     }
     ALLOT_COLD void* allocate_beyond(std::size_t bytes, const charge_status& why) {
         if (bytes == 0) bytes = 1;
@@ -279,10 +304,7 @@ template <rocksdb_source Source> class rocksdb_cache {
     static std::shared_ptr<shared_state> make(Source& source, rocksdb::LRUCacheOptions& options) {
         if (options.memory_allocator != nullptr)
             throw std::invalid_argument("allot: a rocksdb_cache has its own memory_allocator; leave that option empty");
-        if (options.num_shard_bits < 0) // as RocksDB does, to know it
-            for (options.num_shard_bits = 0;
-                 options.num_shard_bits != 6 && options.capacity >> (20 + options.num_shard_bits) != 0;)
-                ++options.num_shard_bits;
+        if (options.num_shard_bits < 0) options.num_shard_bits = shard_bits(room(source, options.capacity));
         auto memory = std::make_shared<memory_type>(source);
         options.memory_allocator = memory;
         auto cache = rocksdb::NewLRUCache(options);
@@ -290,6 +312,19 @@ template <rocksdb_source Source> class rocksdb_cache {
             throw std::invalid_argument("allot: RocksDB refuses the options of this LRU cache: num_shard_bits must be "
                                         "below 20, and the ratios 0 to 1 in sum");
         return std::make_shared<shared_state>(std::move(memory), std::move(cache), options);
+    }
+
+    // What the cache can hold: of a shard that has less than some blocks an eviction takes all, also those of an index.
+    static std::size_t room(Source& source, std::size_t capacity) noexcept {
+        if constexpr (detail::has_account<Source>) return std::min(capacity, source.account().headroom());
+        else if constexpr (requires { source.limit(); }) return std::min(capacity, source.limit());
+        else return capacity;
+    }
+    // As RocksDB chooses them: shards of 512 KiB at least, 64 at most.
+    static int shard_bits(std::size_t bytes) noexcept {
+        int bits = 0;
+        while (bits != 6 && bytes >> (20 + bits) != 0) ++bits;
+        return bits;
     }
 
     class evicting final : public allot::reclaimer {
