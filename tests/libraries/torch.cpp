@@ -13,8 +13,9 @@ using namespace allot::literals;
 
 namespace {
 
-struct torch_memory
-    : allot::policies<allot::page::on_device<allot::device::simulated>, allot::fit::best, allot::order::stream> {};
+// oom::null, so that the face has to throw.
+struct torch_memory : allot::policies<allot::page::on_device<allot::device::simulated>, allot::fit::best,
+                                      allot::order::stream, allot::oom::null> {};
 
 allot::device::simulator& machine() {
     static auto& sim = *new allot::device::simulator{{.devices = 2}};
