@@ -9,6 +9,7 @@
 #include <allot/ledger/tree.hpp>
 #include <allot/reclaim/chain.hpp>
 #include <allot/row_manager.hpp>
+#include <allot/use/block_cache.hpp>
 
 #include <rocksdb/db.h>
 #include <rocksdb/options.h>
@@ -34,7 +35,6 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-struct rows_set : allot::policies<allot::count::none, allot::ledger::tree, allot::spill::chain, allot::oom::null> {};
 struct no_chain_set : allot::policies<allot::count::none, allot::ledger::tree> {};
 struct counter_set : allot::policies<allot::count::none, allot::oom::null> {};
 struct pool_set : allot::policies<allot::fit::runs, allot::ledger::pool, allot::spill::chain, allot::oom::null> {};
@@ -112,7 +112,7 @@ rocksdb::LRUCacheOptions capacity_of(std::size_t bytes) {
 
 // A row manager, or a chunk arena behind charged_blocks, below an account.
 struct over_rows {
-    using source_type = allot::row_manager<rows_set>;
+    using source_type = allot::row_manager<allot::use::block_cache>;
     explicit over_rows(allot::account& engine) : source{engine, allot::name{"block cache"}} {}
     std::size_t live() const { return source.live_rows(); }
     source_type source;
@@ -177,7 +177,7 @@ TEMPLATE_TEST_CASE("RocksDB's sizes are served, and what they take is known", "[
             void* const p = memory.Allocate(bytes);
             REQUIRE(p != nullptr);
             CHECK(reinterpret_cast<std::uintptr_t>(p) % alignof(std::max_align_t) == 0);
-            CHECK(memory.UsableSize(p, bytes) >= bytes);
+            CHECK(memory.UsableSize(p, bytes) >= bytes + (bytes == 1));  // the block's capacity
             std::memset(p, 7, memory.UsableSize(p, bytes));
             all.push_back({p, bytes});
         }
@@ -249,6 +249,20 @@ TEMPLATE_TEST_CASE("the cache gives way to others", "[adapt]", over_rows, over_c
     CHECK(cache.cache()->GetUsage() > 6_MiB);
     CHECK(engine.peak() <= 12_MiB);
     CHECK(cache.beyond().requests == 0);
+}
+
+TEST_CASE("a small shortage of others leaves a part of the cache", "[adapt]") {
+    allot::account engine{allot::name{"engine"}, allot::limit{6_MiB}};
+    over_rows of{engine};
+    rocksdb_cache cache{of.source, capacity_of(8_MiB)};
+    database db{cache.cache()};
+    CHECK(db.count_wrong(40'000, 1) == 0);
+    const std::size_t before = cache.cache()->GetUsage();
+    REQUIRE(before > 4_MiB);
+    allot::account query{engine, allot::name{"query"}};
+    REQUIRE(query.try_charge(64_KiB));
+    CHECK(cache.cache()->GetUsage() > before / 4);
+    query.refund(64_KiB);
 }
 
 TEMPLATE_TEST_CASE("pinned blocks go beyond the limit, and are counted", "[adapt]", over_rows, over_chunks) {
