@@ -1,5 +1,5 @@
-// RocksDB reads and writes at random through a block cache of 64 MiB, a fifth of the data: with its own memory, glibc's,
-// or with allot's behind the cache.
+// RocksDB reads and writes at random through a block cache of 64 MiB, a fifth of the data: with its own memory,
+// glibc's, or with allot's behind the cache.
 //
 //     allot_client_rocksdb [--set default|allot] [--limit BYTES] [--scale N]
 //
@@ -8,12 +8,8 @@
 #include <clients/client.hpp>
 
 #include <allot/adapt/rocksdb.hpp>
-#include <allot/chunk_arena.hpp>
 #include <allot/row_manager.hpp>
-#include <allot/fit/runs.hpp>
-#include <allot/fit/best.hpp>
-#include <allot/ledger/tree.hpp>
-#include <allot/reclaim/chain.hpp>
+#include <allot/use/block_cache.hpp>
 
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
@@ -32,6 +28,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -61,8 +58,8 @@ void make_value(std::uint64_t key, std::string& value) {
     }
 }
 std::string_view make_key(std::uint64_t key, char (&text)[24]) {
-    return {text, static_cast<std::size_t>(std::snprintf(text, sizeof text, "user%016llu",
-                                                         static_cast<unsigned long long>(key * 7'919)))};
+    return {text, static_cast<std::size_t>(
+                      std::snprintf(text, sizeof text, "user%016llu", static_cast<unsigned long long>(key * 7'919)))};
 }
 std::unique_ptr<rocksdb::DB> open(const std::string& folder, std::shared_ptr<rocksdb::Cache> cache) {
     rocksdb::BlockBasedTableOptions table;
@@ -117,7 +114,7 @@ int measure(const bench::client_options& with, const std::string& folder, std::s
             auto held, auto more) {
     const auto keys = static_cast<std::uint64_t>(600'000 * with.scale);
     const auto number = static_cast<std::uint64_t>(300'000 * with.scale);
-    const bench::client_run all;
+    bench::client_run all;
     std::atomic<std::uint64_t> sum{0};
     std::string outcome = "done";
     try {
@@ -144,49 +141,26 @@ int measure(const bench::client_options& with, const std::string& folder, std::s
     }
     return outcome == "done" ? 0 : 1;
 }
-template <class Source> int measure_over(const bench::client_options& with, const std::string& folder, Source& blocks,
-                                         const allot::account& engine) {
+int run(const bench::client_options& with, const std::string& folder) {
+    if (with.set == "default")
+        return measure(
+            with, folder, rocksdb::NewLRUCache(cache_bytes), [] { return std::size_t{0}; },
+            [] { return nlohmann::json::object(); });
+    allot::account engine{allot::name{"engine"}, allot::limit{with.limit != 0 ? with.limit : SIZE_MAX}};
+    allot::row_manager<allot::use::block_cache> blocks{engine, allot::name{"block cache"}};
     rocksdb::LRUCacheOptions size;
     size.capacity = cache_bytes;
     allot::adapt::rocksdb_cache cache{blocks, size};
     return measure(
         with, folder, cache.cache(), [&] { return engine.peak(); },
-        [&] {
-            return nlohmann::json{{"beyond_bytes", cache.beyond().peak_bytes}, {"evictions", cache.reclaimer().calls()}};
-        });
-}
-struct fine : allot::policies<allot::count::none, allot::ledger::tree, allot::spill::chain, allot::oom::null> {};
-template <std::size_t P> struct fine_p : allot::policies<allot::count::none, allot::ledger::tree, allot::spill::chain, allot::oom::null, allot::page::mapped<allot::page::mapped_options{.page = P}>> {};
-template <std::size_t P> struct exact_p : allot::policies<allot::size::exact, allot::count::none, allot::ledger::tree, allot::spill::chain, allot::oom::null, allot::page::mapped<allot::page::mapped_options{.page = P}>> {};
-struct shared : allot::policies<allot::count::none, allot::heap::shared, allot::ledger::tree, allot::spill::chain, allot::oom::null> {};
-struct runs : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::ledger::tree, allot::spill::chain, allot::oom::null> {};
-struct runs_shared : allot::policies<allot::fit::runs, allot::heap::shared, allot::ledger::tree, allot::spill::chain, allot::oom::null> {};
-struct best : allot::policies<allot::fit::best, allot::ledger::tree, allot::spill::chain, allot::oom::null> {};
-
-int run(const bench::client_options& with, const std::string& folder) {
-    if (with.set == "default")
-        return measure(with, folder, rocksdb::NewLRUCache(cache_bytes), [] { return std::size_t{0}; },
-                       [] { return nlohmann::json::object(); });
-    allot::account engine{allot::name{"engine"}, allot::limit{with.limit != 0 ? with.limit : SIZE_MAX}};
-    const allot::name n{"block cache"};
-#define ROWS(S, ...) if (with.set == S) { allot::row_manager<__VA_ARGS__> blocks{engine, n}; return measure_over(with, folder, blocks, engine); }
-#define CHUNKS(S, ...) if (with.set == S) { allot::chunk_arena<__VA_ARGS__> blocks{engine, n}; return measure_over(with, folder, blocks, engine); }
-    ROWS("allot", fine)
-    ROWS("fine32", fine_p<32_KiB>)
-    ROWS("fine256", fine_p<256_KiB>)
-    ROWS("exact64", exact_p<64_KiB>)
-    ROWS("shared", shared)
-    CHUNKS("runs", runs)
-    CHUNKS("runs_shared", runs_shared)
-    CHUNKS("best", best)
-    return 2;
+        [&] { return nlohmann::json{{"beyond_bytes", cache.beyond().peak_bytes}}; });
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
     bench::client_options with;
-    if (int code = 0; !with.parse("RocksDB's block cache", {"default", "allot", "fine32", "fine256", "exact64", "shared", "runs", "runs_shared", "best"}, argc, argv, code)) return code;
+    if (int code = 0; !with.parse("RocksDB's block cache", {"default", "allot"}, argc, argv, code)) return code;
     const std::string folder =
         (std::filesystem::temp_directory_path() / ("allot_client_rocksdb_" + std::to_string(getpid()))).string();
     const pid_t filler = fork();

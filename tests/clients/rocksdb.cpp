@@ -177,7 +177,7 @@ TEMPLATE_TEST_CASE("RocksDB's sizes are served, and what they take is known", "[
             void* const p = memory.Allocate(bytes);
             REQUIRE(p != nullptr);
             CHECK(reinterpret_cast<std::uintptr_t>(p) % alignof(std::max_align_t) == 0);
-            CHECK(memory.UsableSize(p, bytes) >= bytes + (bytes == 1));  // the block's capacity
+            CHECK(memory.UsableSize(p, bytes) >= bytes + (bytes == 1)); // the block's capacity
             std::memset(p, 7, memory.UsableSize(p, bytes));
             all.push_back({p, bytes});
         }

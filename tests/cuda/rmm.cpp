@@ -1,5 +1,6 @@
-// adapt::cuda_mr in the hands of RMM: as its resource references, below its adaptors, and in its containers. The adaptors
-// run, over host memory and in streams; what needs a device is compiled alone (their calls without a stream, too).
+// adapt::cuda_mr in the hands of RMM: as its resource references, below its adaptors, and in its containers. The
+// adaptors run, over host memory and in streams; what needs a device is compiled alone (their calls without a stream,
+// too).
 #include <allot/adapt/cuda_mr.hpp>
 
 #include <allot/device/cuda.hpp>
@@ -65,7 +66,9 @@ struct host_memory {
         live += bytes, ++blocks;
         return std::aligned_alloc(align, (bytes + align - 1) / align * align);
     }
-    void* try_allocate(std::size_t bytes, std::size_t align, stream_type s) { return last = s, try_allocate(bytes, align); }
+    void* try_allocate(std::size_t bytes, std::size_t align, stream_type s) {
+        return last = s, try_allocate(bytes, align);
+    }
     void deallocate(void* p, std::size_t bytes) {
         live -= bytes, --blocks;
         std::free(p);
@@ -94,8 +97,9 @@ void below_adaptors() {
         CHECK(a != nullptr && memory.live == 1000 && memory.last == stream_number(5));
         void* const b = to.allocate(cuda::stream_ref{stream_number(6)}, 500'000, 256);
         CHECK(b != nullptr && counted.get_bytes_counter().value == 501'000);
-        CHECK(out_of_memory([&] { (void)to.allocate(cuda::stream_ref{stream_number(5)}, 200'000, 256); })); // RMM's limit
-        CHECK(out_of_memory([&] { (void)counted.allocate(cuda::stream_ref{stream_number(6)}, 600'000, 256); }));                          // ours
+        CHECK(
+            out_of_memory([&] { (void)to.allocate(cuda::stream_ref{stream_number(5)}, 200'000, 256); })); // RMM's limit
+        CHECK(out_of_memory([&] { (void)counted.allocate(cuda::stream_ref{stream_number(6)}, 600'000, 256); })); // ours
         CHECK(memory.live == 501'000 && counted.get_bytes_counter().value == 501'000);
         to.deallocate(cuda::stream_ref{stream_number(7)}, a, 1000, 256);
         CHECK(memory.live == 500'000 && memory.last == stream_number(7));

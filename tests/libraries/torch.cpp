@@ -1,4 +1,5 @@
-// What a user of PyTorch writes (docs/torch.md), over a simulated machine with two devices: loaded by torch_program.cpp.
+// What a user of PyTorch writes (docs/torch.md), over a simulated machine with two devices: loaded by
+// torch_program.cpp.
 #include <allot/adapt/torch_pluggable.hpp>
 #include <allot/device/simulated.hpp>
 #include <allot/device_allocator.hpp>

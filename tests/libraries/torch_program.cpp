@@ -1,8 +1,9 @@
-// Loads torch.cpp as PyTorch loads the library of a CUDAPluggableAllocator, and calls it as its C++ does: by address, with
-// the size, device and stream of the allocation again when it frees. Exceptions of the library arrive here by their
-// standard base classes.
+// Loads torch.cpp as PyTorch loads the library of a CUDAPluggableAllocator, and calls it as its C++ does: by address,
+// with the size, device and stream of the allocation again when it frees. Exceptions of the library arrive here by
+// their standard base classes.
 //
-//   torch_program LIBRARY
+//   torch_program LIBRARY                the one of torch.cpp
+//   torch_program LIBRARY --some-device  any: what there is without a GPU, too
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -135,14 +136,34 @@ void threads() {
     check(wrong == 0 && live(0) == 0 && live(1) == 0, "threads");
 }
 
+// A block, or an exception: never null.
+void some_device() {
+    check(says(refusal(-1, 0, nullptr), "negative"), "negative bytes");
+    const std::string none = refusal(100, 63, nullptr);
+    check(none.find("no device is found") != none.npos || says(none, "device that does not exist"), "no such device");
+    try {
+        void* const p = allocate(1 << 20, 0, nullptr);
+        check(p != nullptr, "a block");
+        deallocate(p, 1 << 20, 0, nullptr);
+    } catch (const std::bad_alloc& e) {
+        std::printf("no block: %s\n", e.what());
+    }
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 2) return std::printf("torch_program LIBRARY\n"), 2;
+    const bool any = argc == 3 && std::string{argv[2]} == "--some-device";
+    if (argc != 2 && !any) return std::printf("torch_program LIBRARY [--some-device]\n"), 2;
     library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return std::printf("%s\n", dlerror()), 2;
     allocate = function<void*(ssize_t, int, void*)>("torch_allocate");
     deallocate = function<void(void*, ssize_t, int, void*)>("torch_deallocate");
+    if (any) {
+        some_device();
+        std::printf("%s\n", failures == 0 ? "good" : "bad");
+        return failures;
+    }
     make_stream = function<void*(int)>("test_stream");
     writes = function<int(void*, void*, std::size_t)>("test_write");
     hazards = function<std::size_t()>("test_hazards");

@@ -9,8 +9,8 @@
 //     table.block_cache = cache.cache();
 //
 // RocksDB writes to what Allocate() returns without a test for null. So a request that the source refuses has blocks
-// evicted from the cache, and is made again. Where that does not help, since readers pin all blocks, it is served by the
-// heap of the process, charged by force to an account beside the source's, and counted: beyond().
+// evicted from the cache, and is made again. Where that does not help, since readers pin all blocks, it is served by
+// the heap of the process, charged by force to an account beside the source's, and counted: beyond().
 //
 // The cache evicts for others, too: it is a reclaimer of the source's account. Blocks leave in the order of RocksDB's
 // LRU lists: an entry of a large charge, which owns nothing, is inserted and erased. It is never pinned, so that no
@@ -62,8 +62,7 @@ namespace adapt {
 static_assert(ROCKSDB_MAJOR == 7, "allot: adapt/rocksdb.hpp needs RocksDB 7, whose Cache::Insert takes a deleter");
 
 /// A row manager, a chunk arena or charged_blocks.
-template <class S>
-concept rocksdb_source = row_source<S> || block_source<S>;
+template <class S> concept rocksdb_source = row_source<S> || block_source<S>;
 
 /// Requests that no eviction could serve: how many, and the bytes of those that live, now and at most.
 struct rocksdb_beyond {
@@ -209,7 +208,8 @@ template <rocksdb_source Source> class rocksdb_memory final : public rocksdb::Me
         for (std::size_t want = std::min(std::max(bytes, eviction_->least()), most), sum = 0; sum < most; want *= 2) {
             const std::size_t freed = eviction_->evict(want = std::min(want, most - sum));
             if (void* const p = allocate_free(bytes, why)) return p;
-            if (const std::size_t block = eviction_->last_freed(); block > bytes + align) // an aligned row's may be less
+            if (const std::size_t block = eviction_->last_freed();
+                block > bytes + align) // an aligned row's may be less
                 if (void* const p = allocate_free(block - align, why)) return p;
             if (freed < want) break; // there is no more
             sum += want;

@@ -1,4 +1,5 @@
-// The memory of PyTorch's GPU tensors from device_allocators: the two functions of torch.cuda.memory.CUDAPluggableAllocator.
+// The memory of PyTorch's GPU tensors from device_allocators: the two functions of
+// torch.cuda.memory.CUDAPluggableAllocator.
 //
 //     struct torch_memory : allot::policies<allot::page::on_device<allot::device::cuda>, allot::fit::best,
 //                                           allot::order::stream> {};
@@ -15,9 +16,9 @@
 // A shared library of these lines is loaded by name (docs/torch.md). It is not to destroy the object: PyTorch frees
 // tensors while the process ends.
 //
-// PyTorch uses what the first function returns without a test for null, and catches exceptions of C++ where Python called
-// it. So a request that fails throws: Python sees a RuntimeError or MemoryError with the text. The second function is
-// called in destructors, and throws nothing.
+// PyTorch uses what the first function returns without a test for null, and catches exceptions of C++ where Python
+// called it. So a request that fails throws: Python sees a RuntimeError or MemoryError with the text. The second
+// function is called in destructors, and throws nothing.
 // Invariant: a device has at most one allocator, made at its first request.
 // Cost: a request is that of the device_allocator, and one atomic read. Threads: any.
 // Source: PyTorch's CUDAPluggableAllocator, 2022.
@@ -99,7 +100,8 @@ template <class Set> class torch_pluggable {
         if (memory_type* const there = used(device)) return *there;
         std::unique_ptr<memory_type> made = make_(device_id{device});
         const auto devices = made->api().device_count();
-        if (!devices || device >= *devices) refuse(bytes, "a device that does not exist");
+        if (!devices) refuse(bytes, "no device is found");
+        if (device >= *devices) refuse(bytes, "a device that does not exist");
         all_[static_cast<std::size_t>(device)].store(made.get(), std::memory_order_release);
         return *made.release();
     }
