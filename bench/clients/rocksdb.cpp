@@ -40,7 +40,10 @@ namespace {
 
 using namespace allot::literals;
 
-constexpr std::size_t cache_bytes = 64_MiB;
+// A fifth of the data.
+std::size_t cache_bytes(const bench::client_options& with) {
+    return std::max(1_MiB, static_cast<std::size_t>(with.scale * double{64_MiB}));
+}
 constexpr unsigned threads = 4;
 
 void must(const rocksdb::Status& good) {
@@ -144,12 +147,12 @@ int measure(const bench::client_options& with, const std::string& folder, std::s
 int run(const bench::client_options& with, const std::string& folder) {
     if (with.set == "default")
         return measure(
-            with, folder, rocksdb::NewLRUCache(cache_bytes), [] { return std::size_t{0}; },
+            with, folder, rocksdb::NewLRUCache(cache_bytes(with)), [] { return std::size_t{0}; },
             [] { return nlohmann::json::object(); });
     allot::account engine{allot::name{"engine"}, allot::limit{with.limit != 0 ? with.limit : SIZE_MAX}};
     allot::row_manager<allot::use::block_cache> blocks{engine, allot::name{"block cache"}};
     rocksdb::LRUCacheOptions size;
-    size.capacity = cache_bytes;
+    size.capacity = cache_bytes(with);
     allot::adapt::rocksdb_cache cache{blocks, size};
     return measure(
         with, folder, cache.cache(), [&] { return engine.peak(); },

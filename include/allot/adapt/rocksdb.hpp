@@ -335,7 +335,7 @@ template <rocksdb_source Source> class rocksdb_cache {
             auto& eviction = of_.eviction;
             std::size_t want = std::max(s.missing(), eviction.least());
             if constexpr (row_source<Source> && detail::has_account<Source>)
-                if (s.requester != &of_.memory->source().account()) want = std::max(want, eviction.usage() / 8);
+                if (s.requester != &of_.memory->source().account()) want = std::max(want, eviction.usage() / 6);
             return eviction.evict(s.critical ? detail::rocksdb_eviction::all : want) != 0;
         }
         void describe(text_writer& out) const noexcept override {
