@@ -249,6 +249,11 @@ TEMPLATE_TEST_CASE("the cache gives way to others", "[adapt]", over_rows, over_c
     CHECK(cache.cache()->GetUsage() > 6_MiB);
     CHECK(engine.peak() <= 12_MiB);
     CHECK(cache.beyond().requests == 0);
+    // What can never fit evicts nothing.
+    void* const p = cache.cache()->memory_allocator()->Allocate(13_MiB);
+    CHECK(cache.beyond().live_bytes == 13_MiB);
+    CHECK(cache.cache()->GetUsage() > 6_MiB);
+    cache.cache()->memory_allocator()->Deallocate(p);
 }
 
 TEST_CASE("a small shortage of others leaves a part of the cache", "[adapt]") {

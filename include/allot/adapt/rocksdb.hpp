@@ -193,28 +193,27 @@ template <rocksdb_source Source> class rocksdb_memory final : public rocksdb::Me
         return adapt::try_allocate(*source_, bytes, align, &why);
     }
     ALLOT_COLD void* allocate_short(std::size_t bytes, charge_status& why) {
-        if (why.outcome != charge_outcome::misused) {
-            if (eviction_ != nullptr)
-                if (void* const p = allocate_evicting(bytes, std::max(bytes, eviction_->usage() / 8), why)) return p;
-            if (void* const p = adapt::try_allocate(*source_, bytes, align, &why)) return p;
-            if (eviction_ != nullptr)
-                if (void* const p = allocate_evicting(bytes, detail::rocksdb_eviction::all, why)) return p;
+        const bool may_fit =
+            why.outcome != charge_outcome::misused && (why.outcome != charge_outcome::over_limit || bytes <= why.limit);
+        if (may_fit && eviction_ != nullptr) {
+            const std::size_t most = std::max(bytes, eviction_->usage() / 8);
+            for (std::size_t want = std::max(bytes, eviction_->least()), sum = 0; sum < most; sum += want, want *= 2)
+                if (void* const p = allocate_after(std::min(want, most - sum), bytes, why)) return p;
         }
+        if (may_fit)
+            if (void* const p = adapt::try_allocate(*source_, bytes, align, &why)) return p;
+        if (may_fit && eviction_ != nullptr)
+            if (void* const p = allocate_after(detail::rocksdb_eviction::all, bytes, why)) return p;
         return allocate_beyond(bytes, why);
     }
-    // Evicts at most about this much. A page whose blocks are all evicted serves any size, and is rare; a block that is
+    // Evicts, and tries again. A page whose blocks are all evicted serves any size, and is rare; a block that is
     // evicted serves this request and smaller ones.
-    void* allocate_evicting(std::size_t bytes, std::size_t most, charge_status& why) noexcept {
-        for (std::size_t want = std::min(std::max(bytes, eviction_->least()), most), sum = 0; sum < most; want *= 2) {
-            const std::size_t freed = eviction_->evict(want = std::min(want, most - sum));
-            if (void* const p = allocate_free(bytes, why)) return p;
-            if (const std::size_t block = eviction_->last_freed();
-                block > bytes + align) // an aligned row's may be less
-                if (void* const p = allocate_free(block - align, why)) return p;
-            if (freed < want) break; // there is no more
-            sum += want;
-        }
-        return nullptr;
+    void* allocate_after(std::size_t evicted, std::size_t bytes, charge_status& why) noexcept {
+        eviction_->evict(evicted);
+        if (void* const p = allocate_free(bytes, why)) return p;
+        const std::size_t block = eviction_->last_freed();
+        return block > bytes + align ? allocate_free(block - align, why)
+                                     : nullptr; // an aligned row's class may be less
     }
     ALLOT_COLD void* allocate_beyond(std::size_t bytes, const charge_status& why) {
         if (bytes == 0) bytes = 1;
