@@ -135,7 +135,7 @@ struct over_chunks {
 
 // Refuses each n-th request, or all.
 struct failing_blocks {
-    static constexpr std::size_t unit = 16, max_align = 4096;
+    static constexpr std::size_t max_align = 4096;
     explicit failing_blocks(int n) : refuses_each(n) {}
     allot::block try_allocate(std::size_t bytes, std::size_t, allot::charge_status* why) noexcept {
         if (++requests % refuses_each == 0) {
