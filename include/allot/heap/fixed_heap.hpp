@@ -161,7 +161,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
         u.cached_rows = caches_.count();
         const std::int64_t out = used() - static_cast<std::int64_t>(u.cached_rows);
         u.live_rows = out > 0 ? static_cast<std::size_t>(out) : 0;
-        u.pages = store().pages().size();
+        u.pages = store().pages().size() * config().pages;
         u.bytes = u.pages * provider().page_bytes();
         u.scanned_slots = store().scan_counts().scanned;
         u.found_slots = store().scan_counts().found;
@@ -207,7 +207,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
         const detail::user_call here{detail::user_call::kind::visit};
         store().pages().for_each([&](page& p) {
             const std::int64_t used = p.used();
-            visit(context, {p.base(), 1, p.cut.capacity, used > 0 ? static_cast<std::size_t>(used) : 0});
+            visit(context, {p.base(), p.pages(), p.cut.capacity, used > 0 ? static_cast<std::size_t>(used) : 0});
         });
     }
 
@@ -223,7 +223,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     // memory.
     bool find_live() noexcept {
         while (!live.is_known()) {
-            const std::size_t most = pages();
+            const std::size_t most = pages() / config().pages;
             if (!live.begin(most, cut().capacity)) return false;
             const detail::lock_guard hold(store().lock());
             if (store().pages().size() <= most) note_live();
@@ -243,7 +243,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
         return false;
     }
 
-    std::size_t begin_moves() noexcept override { return store().begin_moves(); }
+    std::size_t begin_moves() noexcept override { return store().begin_moves() * config().pages; }
     void end_moves() noexcept override {
         marked = 0;
         store().end_moves();
@@ -282,7 +282,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
 
     std::size_t pages() noexcept override {
         const detail::lock_guard hold(store().lock());
-        return store().pages().size();
+        return store().pages().size() * config().pages;
     }
 
     // No other thread may use the heap meanwhile.

@@ -23,18 +23,18 @@ struct heap_usage {
     std::size_t slot_bytes = 0;     ///< bytes from one slot to the next, row header included; 0: huge rows
     std::size_t live_rows = 0;
     std::size_t cached_rows = 0; ///< free slots in slot caches and quarantine, and frees deferred by a cache
-    std::size_t pages = 0;
+    std::size_t pages = 0;         ///< of the arena
     std::size_t bytes = 0;         ///< charged: pages x page size
     std::size_t scanned_slots = 0; ///< slots examined by claims so far; 0 if the slot policy does not scan
     std::size_t found_slots = 0;   ///< free slots that these scans found
     double overhead_per_row = 0;   ///< (bytes - live_rows x row_bytes) / live_rows; 0 without rows
 };
 
-/// The use of a page, or of the run of pages of one huge row.
+/// The use of a page, of a span, or of the run of pages of one huge row.
 struct page_use {
     const std::byte* first = nullptr; ///< start of the first page
     std::size_t pages = 0;
-    std::size_t slots = 0; ///< slots of the page; 0: a huge row
+    std::size_t slots = 0; ///< slots of the page, or of the span; 0: a huge row
     std::size_t used = 0;  ///< slots that hold a row or are in a cache
 };
 

@@ -25,6 +25,7 @@ struct heap_config {
     std::size_t header_bytes = 0;            // in front of each row
     std::size_t out_of_band_count_bytes = 0; // per slot, for link counts out of band
     std::uint32_t index = no_index;          // of the heap among the manager's buckets
+    std::uint32_t pages = 1;                 // of the arena, of which each of its pages has as many: a span
     bool exclusive = false;                  // heap::unique: one owner
     std::uint32_t users = 0;                 // heap::shared_by: the most handles; 0: no limit
     const row_type* (*live_type)(page_header& page,

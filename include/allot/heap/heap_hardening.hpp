@@ -31,7 +31,7 @@ namespace allot::inline ALLOT_ABI {
 // `type_of(config, page, row)`.
 template <class Slots, class Guard, class Location = header_in_page> class heap_hardening {
     using page = heaplet<Slots, Guard, Location>;
-    static_assert(!Location::out_of_band || (Guard::row_bytes == 0 && Guard::waits == 0 && !Guard::wipes),
+    static_assert(!Location::on_device || (Guard::row_bytes == 0 && Guard::waits == 0 && !Guard::wipes),
                   "allot: this guard writes to rows, which the host must not touch here; use guard::none");
     static constexpr bool encodes = encodes_links<Slots, Guard>;
     static constexpr bool logs_damage = encodes || Guard::waits != 0;
@@ -88,7 +88,7 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
         if constexpr (Guard::wipes) {
             const std::size_t bytes = std::size_t{p.fresh.load(std::memory_order_relaxed)} * p.cut.stride;
             if (bytes == 0) return;
-            sys::unpoison(p.base(), of.provider.page_bytes());
+            sys::unpoison(p.base(), of.page_bytes());
             sys::wipe(p.row(0), bytes - p.cut.header);
         }
     }

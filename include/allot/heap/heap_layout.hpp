@@ -16,6 +16,8 @@ struct heap_layout {
     page_provider& provider;
     slot_geometry cut;
 
+    // Of a page of the heap, or of a span.
+    std::size_t page_bytes() const noexcept { return provider.page_bytes() * config.pages; }
     // Bytes from a row's start to its slot's end.
     std::size_t room() const noexcept { return cut.stride - cut.header; }
     std::size_t in_arena(const std::byte* row) const noexcept {

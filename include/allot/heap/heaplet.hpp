@@ -59,6 +59,11 @@ struct alignas(64) heaplet : page_header {
         if constexpr (Location::out_of_band) return location.memory;
         else return reinterpret_cast<std::byte*>(this);
     }
+    // Of the arena.
+    std::size_t pages() const noexcept {
+        if constexpr (Location::out_of_band) return location.pages;
+        else return 1;
+    }
     std::byte* out_of_band() noexcept { return reinterpret_cast<std::byte*>(this) + sizeof(heaplet); }
     std::byte* row(std::uint32_t index) noexcept { return base() + cut.offset_of(index); }
     std::uint32_t index(const std::byte* row) noexcept { return cut.index_of(static_cast<std::size_t>(row - base())); }

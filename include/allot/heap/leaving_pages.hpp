@@ -21,10 +21,11 @@ template <class Page> class leaving_pages {
 
     // Requires the heap's lock, and that the page is in no list.
     void add(Page& p) noexcept {
-        if (count_++ == 0) move_.begin();
+        if (count_ == 0) move_.begin();
+        count_ += p.pages();
         pages_.add(p);
     }
-    // Requires that no lock is held. Returns the number of pages.
+    // Requires that no lock is held. Returns the number of pages of the arena.
     std::size_t give() noexcept {
         if (count_ == 0) return 0;
         page_arena& arena = provider_.arena();
@@ -33,10 +34,15 @@ template <class Page> class leaving_pages {
             std::byte* const memory = p->base();
             p->ops = nullptr;
             p->tag = 0;                       // where it is not read from the page map
-            arena.set_owner(memory, nullptr); // before the arena has it: the next owner sets its own
-            if constexpr (Page::location_type::out_of_band) free_header(p);
-            else sys::unpoison(memory, provider_.page_bytes());
-            arena.give(memory, 1);
+            const std::size_t n = p->pages(), bytes = n * provider_.page_bytes();
+            for (std::size_t at = 0; at != bytes; at += provider_.page_bytes())
+                arena.set_owner(memory + at, nullptr); // before the arena has it: the next owner sets its own
+            if constexpr (Page::location_type::out_of_band) {
+                provider_.books().end(p->location.bytes);
+                free_header(p);
+            }
+            if constexpr (!Page::location_type::on_device) sys::unpoison(memory, bytes);
+            arena.give(memory, n);
         }
         provider_.given(count_, move_);
         return count_;

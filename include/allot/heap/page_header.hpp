@@ -30,6 +30,7 @@ struct page_header {
 // to `buckets`.
 struct heap_tag {
     static constexpr std::uintptr_t buckets = 256; // so that an index is a byte: one instruction extracts it
+    static_assert(detail::is_span(buckets - 1) && buckets == 2 * detail::span_mark); // an index is below the mark
 
     static std::uintptr_t of(const void* heap, std::uint32_t index) noexcept {
         return reinterpret_cast<std::uintptr_t>(heap) | index;
@@ -41,9 +42,4 @@ struct heap_tag {
 inline std::byte* page_of(const void* address, std::uintptr_t page_mask) noexcept {
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) & page_mask);
 }
-// For arenas with out-of-band headers: the header of the page that contains `address`; null if it holds no rows.
-inline page_header* out_of_band_header_at(const detail::arena_bounds& arena, const void* address) noexcept {
-    return static_cast<page_header*>(const_cast<void*>(arena.owner_at(arena.offset(address))));
-}
-
 } // namespace allot::inline ALLOT_ABI

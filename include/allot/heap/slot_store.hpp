@@ -46,7 +46,8 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
 
     // `heap`: of which it is a part; noted when a page becomes empty, and written into the headers of its pages.
     slot_store(page_provider& provider, const heap_config& config, heap_base& heap) noexcept
-        : layout_{config, provider, cut_for(config, provider.page_bytes())}, heap_(heap), guards_(cut().capacity) {}
+        : layout_{config, provider, cut_for(config, provider.page_bytes() * config.pages)}, heap_(heap),
+          guards_(cut().capacity) {}
     slot_store(const slot_store&) = delete;
     slot_store& operator=(const slot_store&) = delete;
 
@@ -57,7 +58,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     // Makes it the store of another config. Requires lock(), no pages, and an unused heap.
     void configure(const heap_config& config) noexcept {
         layout_.config = config;
-        layout_.cut = cut_for(config, provider().page_bytes());
+        layout_.cut = cut_for(config, layout_.page_bytes());
         guards_.set_slots_of_page(cut().capacity);
         scans_ = {};
     }
@@ -182,9 +183,12 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     bool has_page_of(const std::byte* address) const noexcept {
         const page_arena& arena = provider().arena();
         const void* const owner = arena.contains(address) ? arena.owner_of(address) : nullptr;
-        if constexpr (Location::out_of_band)
-            return owner != nullptr && static_cast<const page_header*>(owner)->owner == &heap_;
-        else return owner == reinterpret_cast<const void*>(tag());
+        if constexpr (Location::out_of_band) {
+            const auto* const header = static_cast<const page_header*>(Location::header_at(owner));
+            return header != nullptr && header->owner == &heap_;
+        } else {
+            return owner == reinterpret_cast<const void*>(tag());
+        }
     }
 
     // ---- pages ------------------------------------------------------------------------------------------------------
@@ -277,7 +281,11 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     }
     // The page may hold counts of rows that another heap dropped, or other bytes that look like one.
     void clear_counts(page& p) const noexcept {
-        if (cut().header < sizeof(std::uint32_t) || !provider().arena().was_used(p.base())) return;
+        if (cut().header < sizeof(std::uint32_t)) return;
+        bool was_used = false;
+        for (std::size_t i = 0; i != p.pages(); ++i)
+            was_used = was_used || provider().arena().was_used(p.base() + i * provider().page_bytes());
+        if (!was_used) return;
         std::byte* row = p.row(0);
         for (std::uint32_t i = 0; i != cut().capacity; ++i, row += cut().stride) clear_count(row);
     }
@@ -307,20 +315,33 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     // A page for format() or give_page(): its address, or that of its new out-of-band header; null if out of memory.
     ALLOT_ALWAYS_INLINE std::byte* take_page(detail::memory_request& asked,
                                              detail::pages_in_transit::move& taken) noexcept {
-        std::byte* const memory = provider().take(1, asked, taken);
         if constexpr (!Location::out_of_band) {
-            return memory;
+            return provider().take(1, asked, taken);
         } else {
+            const std::size_t pages = config().pages;
+            if (!provider().books().pay(asked)) return nullptr; // for headers before this one
+            std::byte* const memory = provider().take(pages, asked, taken);
             if (memory == nullptr) return nullptr;
-            std::byte* const header = allocate_header(page::header_bytes(cut(), config().out_of_band_count_bytes));
-            if (header == nullptr) provider().give(memory, 1, taken), asked.refuse(charge_outcome::no_memory, 0);
-            else (::new (header) page)->location.memory = memory;
+            const std::size_t bytes = page::header_bytes(cut(), config().out_of_band_count_bytes);
+            std::byte* const header = allocate_header(bytes);
+            if (header == nullptr) {
+                provider().give(memory, pages, taken);
+                asked.refuse(charge_outcome::no_memory, bytes);
+                return nullptr;
+            }
+            provider().books().owe(bytes);
+            auto& location = (::new (header) page)->location;
+            location.memory = memory;
+            location.pages = config().pages;
+            location.bytes = static_cast<std::uint32_t>(bytes);
             return header;
         }
     }
     void give_page(std::byte* page_or_header, detail::pages_in_transit::move& taken) noexcept {
         if constexpr (Location::out_of_band) {
-            provider().give(reinterpret_cast<page*>(page_or_header)->base(), 1, taken);
+            auto& location = reinterpret_cast<page*>(page_or_header)->location;
+            provider().give(location.memory, location.pages, taken);
+            provider().books().end(location.bytes);
             free_header(page_or_header);
         } else {
             provider().give(page_or_header, 1, taken);
@@ -334,7 +355,10 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
         else p = ::new (taken) page;
         p->ops = config().ops;
         p->owner = &heap_;
-        if constexpr (Location::out_of_band) provider().arena().set_owner(p->base(), static_cast<page_header*>(p));
+        if constexpr (Location::out_of_band)
+            for (std::size_t i = 0; i != p->pages(); ++i)
+                provider().arena().set_owner(p->base() + i * provider().page_bytes(),
+                                             Location::word_of(static_cast<page_header*>(p)));
         else provider().arena().set_owner(taken, reinterpret_cast<const void*>(tag()));
         p->type = config().type;
         p->tag = tag();

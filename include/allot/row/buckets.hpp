@@ -34,10 +34,10 @@ template <class Rows, class List> class buckets {
     using heap = typename Rows::heap;
     static constexpr std::size_t header = Rows::counting::header_bytes(false) + Rows::guard::row_bytes; // per row
 
-    // `most`: the most bytes of pages, as of now.
-    buckets(page_provider& provider, row_context& context, std::size_t most) noexcept
+    // `most`: the most bytes of pages, as of now. `most_of_row`: index() serves no larger rows.
+    buckets(page_provider& provider, row_context& context, std::size_t most, std::size_t most_of_row) noexcept
         : provider_(provider), context_(context), classes_(usable(provider.page_bytes()), most <= small_limit),
-          largest_(classes_.largest() - header) {
+          largest_(min(classes_.largest() - header, most_of_row)) {
         while (fitting_ != 0 && !fits(plan(fitting_ - 1, 8))) --fitting_;
     }
     buckets(const buckets&) = delete;
@@ -51,7 +51,7 @@ template <class Rows, class List> class buckets {
     static constexpr std::uint32_t none = heap_config::no_index;
     static_assert(none == size_table::none && none < heap_tag::buckets);
 
-    // The size class of a request of `bytes`, header not included; none if the row must be huge.
+    // The size class of a request of `bytes`, header not included; none if the row must be huge, or is in a span.
     ALLOT_ALWAYS_INLINE std::uint32_t index(std::size_t bytes) const noexcept {
         if (ALLOT_LIKELY(bytes <= size_table::max_direct - header))
             return static_cast<std::uint32_t>(classes_.direct_index_for(bytes + header));
@@ -63,6 +63,11 @@ template <class Rows, class List> class buckets {
         if (ALLOT_LIKELY(align <= 8)) return any;
         return align == 16 ? static_cast<std::uint32_t>(classes_.aligned_to_16(any)) : none;
     }
+    // The same where rows in spans have a class, too: for heaps of one size.
+    std::uint32_t class_of(std::size_t bytes) const noexcept {
+        return bytes <= classes_.largest() - header ? static_cast<std::uint32_t>(classes_.index_for(bytes + header))
+                                                    : none;
+    }
     // The same without a call; none also for more than 4 KiB.
     ALLOT_ALWAYS_INLINE std::uint32_t direct_index(std::size_t bytes, std::size_t align) const noexcept {
         return ALLOT_LIKELY(bytes <= size_table::max_direct - header) ? index(bytes, align) : none;
@@ -72,7 +77,7 @@ template <class Rows, class List> class buckets {
 
     // Bytes that a row of at() may use; 0 where that is null, and the row must be huge.
     std::size_t capacity_for(std::size_t bytes, std::size_t align) const noexcept {
-        std::uint32_t index = this->index(bytes);
+        std::uint32_t index = class_of(bytes);
         if (index == none) return 0;
         if (align == 16)
             if (const auto of_16 = static_cast<std::uint32_t>(classes_.aligned_to_16(index)); of_16 != none)

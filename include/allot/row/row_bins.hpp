@@ -244,7 +244,7 @@ template <class Set, class Entry> class row_bins : public Entry {
     // Whether there is a bin of this heap, or a spare one. For a release, which never allocates.
     bool has_bin(std::uintptr_t tag) noexcept {
         const auto index = static_cast<std::uint32_t>(heap_tag::index(tag));
-        if (own_ == nullptr || index == heap_config::no_index) return false;
+        if (own_ == nullptr || index >= heap_config::no_index) return false; // above it: a row in a span
         if (own_->bins[index]->heap != nullptr) return own_->bins[index]->tag == tag;
         heap_type* const heap = core_.buckets().find(index);
         if (heap == nullptr || heap->tag() != tag) return false; // a huge row, or no row

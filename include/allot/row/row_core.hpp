@@ -29,6 +29,7 @@
 #include <allot/row/row_heap.hpp>
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_sampler.hpp>
+#include <allot/row/span_rows.hpp>
 #include <allot/row/thread_rows.hpp>
 
 #include <cstddef>
@@ -52,7 +53,8 @@ template <class Set> class row_core {
           arena_(name, value_or<allot::limit>({SIZE_MAX}, values...).bytes, policies::charges ? &payer_ : nullptr,
                  values...),
           pages_(arena(), ledger_),
-          buckets_(pages_, context_, most_bytes(value_or<allot::limit>({SIZE_MAX}, values...).bytes)),
+          spans_(pages_, context_, most_bytes(value_or<allot::limit>({SIZE_MAX}, values...).bytes)),
+          buckets_(pages_, context_, most_bytes(value_or<allot::limit>({SIZE_MAX}, values...).bytes), spans_.least()),
           huge_(pages_, context_) {
         context_.set = set_name();
         context_.name = name;
@@ -68,6 +70,7 @@ template <class Set> class row_core {
     row_context& context() noexcept { return context_; }
     auto& buckets() noexcept { return buckets_; }
     const auto& buckets() const noexcept { return buckets_; }
+    const auto& spans() const noexcept { return spans_; }
     auto& huge() const noexcept { return huge_; }
     auto& pages() const noexcept { return pages_; }
     const books_of_object& books() const noexcept { return pages_.books(); }
@@ -148,7 +151,7 @@ template <class Set> class row_core {
         if constexpr (policies::counts) return number < type_table::first_checked;
         else return (type.align & (type.align - 1)) == 0;
     }
-    // A huge row, an alignment above 8 that no class of slots has, a type with a check, or misuse.
+    // A huge row or one in a span, an alignment above 8 that no class of slots has, a type with a check, or misuse.
     ALLOT_NOINLINE void* try_allocate_shared_slow(memory_request& asked, const row_type& type,
                                                   std::uint32_t number) noexcept {
         std::size_t bytes = asked.bytes;
@@ -158,7 +161,14 @@ template <class Set> class row_core {
             if (number == type_table::none) return context_.types.refuse_none(asked, type), nullptr;
             bytes = with_check(bytes, type);
         }
-        const std::uint32_t index = buckets_.index(bytes);
+        if constexpr (policies::spans)
+            if (spans_.serves(bytes, type.align)) {
+                if (std::byte* const slot = spans_.pop(bytes, asked))
+                    return start<typename policies::in_spans>(slot, number, bytes, type);
+                bytes = spans_.capacity_for(bytes); // without room for a span in a page, or huge, and as large
+                asked.why = {};
+            }
+        const std::uint32_t index = buckets_.class_of(bytes);
         if (ALLOT_LIKELY(index != heap_config::no_index)) {
             if (auto* const heap = buckets_.at(index, asked, type.align))
                 return start(heap->pop(asked), number, bytes, type);
@@ -281,7 +291,7 @@ template <class Set> class row_core {
         const std::size_t align = type.align > least ? type.align : least;
         heap_type* found = nullptr;
         if constexpr (is_bucket<changed>) {
-            const std::uint32_t index = buckets_.index(bytes);
+            const std::uint32_t index = buckets_.class_of(bytes);
             if (index == heap_config::no_index) refuse_no_fit(asked, bytes);
             else found = open_heap(asked, [&] { return buckets_.at(index, asked, align); });
             if (found != nullptr) found->handles.fetch_add(1, std::memory_order_relaxed);
@@ -301,7 +311,7 @@ template <class Set> class row_core {
     }
     template <class Changed> std::size_t round_to_class(std::size_t bytes) const noexcept {
         if constexpr (Changed::bucketed && !Changed::unique)
-            if (const std::uint32_t index = buckets_.index(bytes); index != heap_config::no_index)
+            if (const std::uint32_t index = buckets_.class_of(bytes); index != heap_config::no_index)
                 return buckets_.row_bytes(index);
         return bytes;
     }
@@ -365,14 +375,17 @@ template <class Set> class row_core {
     struct shared_place {
         static bool one_type(page_header& page) noexcept { return page.type != nullptr; }
         row_core& core() const noexcept { return all; }
-        ALLOT_ALWAYS_INLINE bool enter(typename rows::page& page, std::byte* row, std::size_t) const noexcept {
+        ALLOT_ALWAYS_INLINE bool enter(typename rows::page& page, std::byte* row,
+                                       [[maybe_unused]] std::size_t in_arena) const noexcept {
+            if constexpr (policies::spans)
+                if (is_span(all.arena().view().tag_at(in_arena))) return false; // no page is at `page`
             return page.ops == &rows::ops && (policies::counts || rows::is_start(page, row));
         }
         ALLOT_ALWAYS_INLINE void push(typename rows::page& page, std::byte* row) const noexcept {
             rows::heap_of(page).push(row);
         }
         void release_entered(typename rows::page& page, std::byte* row) const noexcept {
-            page.ops == &rows::ops ? rows::release(page, row) : release_in(all.arena(), row);
+            !policies::spans && page.ops == &rows::ops ? rows::release(page, row) : release_in(all.arena(), row);
         }
         void release_slow(std::byte* row) const noexcept { release_in(all.arena(), row); }
 
@@ -407,10 +420,11 @@ template <class Set> class row_core {
         if (thread_bins<Set>* const mine = known_thread()) mine->release(row);
         else release_shared(row);
     }
+    template <class Rows = rows>
     ALLOT_ALWAYS_INLINE void* start(std::byte* slot, std::uint32_t number, std::size_t bytes,
                                     const row_type& type) noexcept {
         if (slot == nullptr) return nullptr;
-        rows::template start<true>(false, arena().view(), slot, number);
+        Rows::template start<true>(false, arena().view(), slot, number);
         sampler_.allocated(*this, bytes, type);
         return slot;
     }
@@ -429,6 +443,8 @@ template <class Set> class row_core {
     ledger_payer<ledger_type> payer_{ledger_};
     typename policies::arena arena_; // its memory is unmapped before it is refunded
     mutable ledger_pages<ledger_type> pages_;
+    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<policies::spans, span_rows<typename policies::in_spans>, no_span_rows>
+        spans_;
     detail::buckets<rows, typename policies::list> buckets_;
     mutable huge_rows<policies::counts, typename policies::guard, typename policies::place> huge_;
     threads* threads_ = nullptr;                     // heap::per_thread; null if it could not be allocated

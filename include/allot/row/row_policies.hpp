@@ -40,8 +40,14 @@ template <class Set> struct row_policies {
     static constexpr bool host_touches_rows = provided_by<page>::template has<property::host_accessible>;
     // Rows have no other users than those of their manager, so compaction and resize may move them.
     static constexpr bool rows_move = host_touches_rows && provided_by<page>::template has<property::movable>;
-    using place = std::conditional_t<host_touches_rows, header_in_page, header_out_of_band>;
+    static constexpr bool shares_arena = requires { typename page::arena_type; };
+    // Rows that would leave much of a page are cut from spans. In an arena of its own: managers that share one have to
+    // know a span when they release one of its rows.
+    static constexpr bool spans = requires { size::spans; } && !shares_arena;
+    using place = std::conditional_t<!host_touches_rows, header_out_of_band,
+                                     std::conditional_t<spans, header_in_page_beside_spans, header_in_page>>;
     using rows = slot_rows<slots, count, guard, place>;
+    using in_spans = slot_rows<slots, count, guard, header_of_span>;
 
     static constexpr bool packed = size::step < 8; // in heaps of one size, rows are aligned to 4 bytes
     static constexpr bool bucketed = size::rounds; // sizes are rounded up to the next one of the list
@@ -57,7 +63,6 @@ template <class Set> struct row_policies {
     static constexpr bool waits = waits_in_tasks<oom>;          // as the arbiter decides
     // A heap of one size has rows of one type; the page header has the type.
     static constexpr bool one_type = unique || packed || !counts;
-    static constexpr bool shares_arena = requires { typename page::arena_type; };
     // Every row of the arena has its count in front, so link() does not read the page header; with counts_first,
     // release() does not either unless it drops the last link. Checked builds always read it.
     static constexpr bool counts_in_front = counts && !count::out_of_band && !shares_arena && ALLOT_CHECKED == 0;

@@ -27,7 +27,7 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 template <class Slots, class Count, class Guard = guard::none, class Place = header_in_page> struct slot_rows {
-    static_assert(!Place::out_of_band || Count::out_of_band || !Count::counted,
+    static_assert(!Place::on_device || Count::out_of_band || !Count::counted,
                   "a count in front of a row is written by the host");
     using guard = std::conditional_t<std::is_same_v<Guard, guard::none>, guard::none, guard_callbacks<Guard, Count>>;
     using heap = fixed_heap<Slots, guard, Place>;
@@ -46,7 +46,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     template <bool AlignedTo8 = false>
     ALLOT_ALWAYS_INLINE static void start(bool one_type, const arena_bounds& arena, std::byte* row,
                                           std::uint32_t type) noexcept {
-        if constexpr (!Place::out_of_band) {
+        if constexpr (!Place::on_device) {
             [[maybe_unused]] const slot_geometry& cut = page_at(arena, row).cut;
             sys::unpoison(row, usable_bytes(cut));
             if constexpr (guard::wipes) {
@@ -63,11 +63,12 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         }
     }
 
-    // The heap_tag of the heap of a row's page: from the header if release() reads it anyway, else from the page map.
+    // The heap_tag of the heap of a row's page: from the header if release() reads it anyway, else from the page map. For
+    // a row in a span, another number: `p` may be no page then, and is not read.
     ALLOT_ALWAYS_INLINE static std::uintptr_t tag_of([[maybe_unused]] page& p,
                                                      [[maybe_unused]] const arena_bounds& arena,
                                                      [[maybe_unused]] std::size_t in_arena) noexcept {
-        if constexpr (has_canary<guard> || Place::out_of_band) return p.tag;
+        if constexpr ((has_canary<guard> && !Place::beside_spans) || Place::on_device) return p.tag;
         else return arena.tag_at(in_arena);
     }
     // Frees a row with one link and no destructor, seal, or guard that needs more. False: nothing has changed.
@@ -118,7 +119,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         return true;
     }
     ALLOT_ALWAYS_INLINE static void poison_row([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
-        if constexpr (!Place::out_of_band) sys::poison(row, usable_bytes(p.cut));
+        if constexpr (!Place::on_device) sys::poison(row, usable_bytes(p.cut));
     }
     static auto word_of([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
         if constexpr (counting::counts) return counting::word(p, row);
@@ -126,7 +127,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
     // Verifies the seal of a row that is sealed, and calls the destructor of one that is finalized.
     static void check_and_destroy(page& p, std::byte* row, std::uint32_t state) noexcept {
-        if constexpr (Place::out_of_band) return; // never sealed or finalized
+        if constexpr (Place::on_device) return; // never sealed or finalized
         if (!is_seal_intact(p, row)) report_damage(p, misuse::broken_seal, row);
         if ((state & link_word::constructed) != 0) type_of(p, row)->destroy(row);
     }
@@ -138,7 +139,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
 
     static bool is_seal_intact([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
-        if constexpr (counting::counts && !Place::out_of_band)
+        if constexpr (counting::counts && !Place::on_device)
             return (counting::word(p, row).load() & link_word::sealed) == 0 ||
                    seal_fits(*type_of(p, row), row, usable_bytes(p.cut));
         return true;
@@ -221,14 +222,14 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
     static void finalize(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
-        if constexpr (Place::out_of_band) return report(p, misuse::no_host_access, row);
+        if constexpr (Place::on_device) return report(p, misuse::no_host_access, row);
         if (!is_live(p, row)) return;
         if constexpr (counting::counts)
             if (type_of(p, row)->destroy != nullptr) counting::word(p, row).construct();
     }
     static void seal(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
-        if constexpr (Place::out_of_band) return report(p, misuse::no_host_access, row);
+        if constexpr (Place::on_device) return report(p, misuse::no_host_access, row);
         if (!is_live(p, row)) return;
         if constexpr (counting::counts) {
             if (type_of(p, row)->check == row_check::none) return;
@@ -259,7 +260,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
             return row_moves::not_live;
         }
         const row_type* const type = type_of(p, row);
-        const bool moves = type == nullptr || (type->can_move() && (!Place::out_of_band || type->moves_as_bytes()));
+        const bool moves = type == nullptr || (type->can_move() && (!Place::on_device || type->moves_as_bytes()));
         return moves ? row_moves::yes : row_moves::pinned;
     }
     static row_moves mark(page_header& h, std::byte* row, const void* manager) noexcept {
@@ -284,7 +285,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     // becomes a row of the same type, and the old one stays until its copy is done.
     static void move(page_header& h, std::byte* row, std::byte* to) noexcept {
         page& p = static_cast<page&>(h);
-        if constexpr (Place::out_of_band) return start_copy(p, row, to);
+        if constexpr (Place::on_device) return start_copy(p, row, to);
         const std::size_t bytes = usable_bytes(p.cut);
         const row_type* const type = type_of(p, row);
         sys::unpoison(to, bytes);

@@ -20,7 +20,7 @@ namespace allot::inline ALLOT_ABI {
 namespace use {
 
 /// Policies for a row_manager.
-struct containers : policies<size::exact, count::none, heap::per_thread,
+struct containers : policies<size::in_spans, count::none, heap::per_thread,
                              page::mapped<page::mapped_options{.page = std::size_t{64} << 10}>> {};
 
 } // namespace use

@@ -13,6 +13,7 @@ namespace size {
 template <class List = list::fine> struct bucketed;
 struct packed;
 struct exact;
+struct in_spans;
 
 } // namespace size
 
@@ -82,9 +83,28 @@ struct exact {
     static constexpr std::string_view cost = "at most 7 bytes per row; one heap per size";
 };
 
+/// As exact; and requests of more than a tenth of a page are cut from spans of 1 to 8 pages.
+struct in_spans {
+    using category = category::size;
+    using needs = types<property::host_accessible>;
+    using provides = types<>;
+    using list = allot::size::list::fine;
+    static constexpr std::size_t step = 8;
+    static constexpr bool rounds = false;
+    static constexpr bool spans = true;
+    static constexpr std::string_view about =
+        "as exact; other requests by the list fine, and by at most 12.5 % up to a whole page: from a tenth of the page "
+        "on, several rows share a span of 1 to 8 pages. In an arena of the manager's own, under a limit of 64 pages or "
+        "more; elsewhere as exact";
+    static constexpr std::string_view cost =
+        "at most 7 bytes per row; one heap per size. A size class above a tenth of the page takes a span; its rows go "
+        "through shared caches";
+};
+
 static_assert(category::size::takes<bucketed<>>);
 static_assert(category::size::takes<packed>);
 static_assert(category::size::takes<exact>);
+static_assert(category::size::takes<in_spans>);
 
 } // namespace size
 

@@ -45,7 +45,9 @@ namespace detail {
 template <class Core> std::size_t capacity_for(const Core& core, std::size_t bytes, const row_type& type) noexcept {
     if (bytes > static_cast<std::size_t>(PTRDIFF_MAX) || !type_table::is_alignment(type)) return 0;
     const std::size_t check = Core::policies::counts ? type.check_bytes() : 0;
-    std::size_t has = core.buckets().capacity_for(bytes + check, type.align);
+    std::size_t has = core.spans().serves(bytes + check, type.align)
+                          ? core.spans().capacity_for(bytes + check)
+                          : core.buckets().capacity_for(bytes + check, type.align);
     if (has == 0) has = core.huge().capacity_for(bytes + check, type.align);
     return has == 0 || has - check > static_cast<std::size_t>(PTRDIFF_MAX) ? 0 : has - check;
 }
