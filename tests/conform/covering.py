@@ -25,7 +25,7 @@ QUESTIONS = {
              "thor": "allot::size::bucketed<allot::size::list::thor>",
              "fine": "allot::size::bucketed<allot::size::list::fine>",
              "own": "allot::size::bucketed<own_list>",
-             "packed": "allot::size::packed", "exact": "allot::size::exact"},
+             "packed": "allot::size::packed", "exact": "allot::size::exact", "in_spans": "allot::size::in_spans"},
     "slots": {"linked": "allot::slots::linked", "bitmap": "allot::slots::bitmap",
               "scanning": "allot::slots::scanning", "delayed": "allot::slots::delay_release"},
     "heap": {"shared": "allot::heap::shared", "unique": "allot::heap::unique",
@@ -45,7 +45,7 @@ QUESTIONS = {
 }
 # Pairs of answers that make no legal set.
 ILLEGAL = {frozenset([("page", "on_device"), answer]) for answer in [
-    ("slots", "linked"), ("slots", "scanning"), ("slots", "delayed"), ("count", "links"),
+    ("size", "in_spans"), ("slots", "linked"), ("slots", "scanning"), ("slots", "delayed"), ("count", "links"),
     ("guard", "coded"), ("guard", "quarantined"), ("guard", "zeroed")]}
 DOZEN = 12
 CANDIDATES = 40

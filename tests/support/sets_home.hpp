@@ -17,7 +17,6 @@
 namespace sets {
 
 inline constexpr std::size_t room = std::size_t{8} << 20;
-inline constexpr allot::page_bytes small_pages{std::size_t{64} << 10};
 
 template <class Set, class Category>
 using answer = typename allot::resolved<Set, allot::product::row_manager>::template answer<Category>;
@@ -39,6 +38,9 @@ template <class Set> class home {
     static constexpr bool shared = requires { typename page::arena_type; };
     static constexpr bool lent = requires { page::lent; };
     static constexpr bool there = page_on_device<page>;
+    // Spans are for a limit of 512 pages or more.
+    static constexpr allot::page_bytes small_pages{
+        std::size_t{requires { answer<Set, allot::category::size>::spans; } ? 16 : 64} << 10};
     struct none {};
     struct machine {
         allot::device::simulator gpu{

@@ -58,6 +58,15 @@ struct fine {
     static constexpr tail above = tail::eighths;
 };
 
+/// As many sizes as fine, so chosen that a page's header and the bytes behind its last slot are within the 12.5 %, too:
+/// pages of 64 KiB. All but those below 128 are multiples of 16.
+struct even {
+    static constexpr std::array<std::uint32_t, 47> sizes{
+        16,  24,  32,  40,  48,  56,  64,  72,  80,  88,  96,  104, 112, 120,  128,  144,  160,  176,  192,  208,  224,  240, 256,
+        272, 304, 336, 368, 400, 432, 464, 512, 544, 608, 672, 736, 800, 864, 928, 1024, 1088, 1200, 1328, 1472, 1616, 1760, 1904, 2048};
+    static constexpr tail above = tail::eighths;
+};
+
 } // namespace list
 
 template <class List> constexpr tail tail_of() {
@@ -104,7 +113,7 @@ template <class Set, class List, list_fault Fault = fault_of<List>()> constexpr 
     static_assert(Fault != above_is_no_tail, "allot: `above` of a size list must be an allot::size::tail");
 }
 
-static_assert(is_list<list::roxie> && is_list<list::thor> && is_list<list::fine>);
+static_assert(is_list<list::roxie> && is_list<list::thor> && is_list<list::fine> && is_list<list::even>);
 static_assert(list::fine::sizes.back() == 2048);
 
 } // namespace size

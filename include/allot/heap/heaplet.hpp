@@ -35,6 +35,12 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
 struct alignas(64) heaplet : page_header {
     using location_type = Location;
 
+    // Of a row with no header in front, where the page's own is out of band.
+    static constexpr std::size_t least_offset = [] {
+        if constexpr (requires { Slots::least_offset; }) return std::size_t{Slots::least_offset};
+        else return std::size_t{0};
+    }();
+
     slot_geometry cut;
     std::uint32_t threshold = 1; // freed slots at which the page is listed as having space
     ALLOT_NO_UNIQUE_ADDRESS page_canary<Guard> guarded;
@@ -78,7 +84,7 @@ struct alignas(64) heaplet : page_header {
         row_bytes += Guard::row_bytes;
         const std::size_t stride = align_up(row_bytes + header, align);
         if constexpr (Location::out_of_band)
-            return allot::compute_geometry(page_bytes, 0, row_bytes, align, header,
+            return allot::compute_geometry(page_bytes, least_offset, row_bytes, align, header,
                                            [](std::size_t) { return std::size_t{0}; });
         return allot::compute_geometry(page_bytes, sizeof(heaplet), row_bytes, align, header, [&](std::size_t n) {
             return out_of_band_bytes(n, stride, header) + n * out_of_band_count_bytes;

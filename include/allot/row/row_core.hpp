@@ -162,12 +162,8 @@ template <class Set> class row_core {
             bytes = with_check(bytes, type);
         }
         if constexpr (policies::spans)
-            if (spans_.serves(bytes, type.align)) {
-                if (std::byte* const slot = spans_.pop(bytes, asked))
-                    return start<typename policies::in_spans>(slot, number, bytes, type);
-                bytes = spans_.capacity_for(bytes); // without room for a span in a page, or huge, and as large
-                asked.why = {};
-            }
+            if (spans_.serves(bytes, type.align))
+                return start<typename policies::in_spans>(spans_.pop(bytes, asked), number, bytes, type);
         const std::uint32_t index = buckets_.class_of(bytes);
         if (ALLOT_LIKELY(index != heap_config::no_index)) {
             if (auto* const heap = buckets_.at(index, asked, type.align))

@@ -59,7 +59,7 @@ template <class Rows> class span_rows {
     span_rows& operator=(const span_rows&) = delete;
 
     static constexpr std::size_t most_pages = 8;
-    static constexpr std::size_t least_limit = 64; // pages
+    static constexpr std::size_t least_limit = 512; // pages
 
     // Rows of more bytes are served; fewer never are.
     std::size_t least() const noexcept { return least_; }
@@ -87,9 +87,9 @@ template <class Rows> class span_rows {
 
     void add(std::size_t pages, std::size_t slots) noexcept {
         while (pages % 2 == 0 && slots % 2 == 0) pages /= 2, slots /= 2;
-        // The first row is aligned, too: then its header has bytes in front of it.
-        constexpr std::size_t in_front = align_up(Rows::counting::header_bytes(false), slot_align) -
-                                         Rows::counting::header_bytes(false);
+        // Bytes before the header of the first row, which is aligned, too.
+        constexpr std::size_t row_header = Rows::counting::header_bytes(false);
+        constexpr std::size_t in_front = align_up(Rows::page::least_offset + row_header, slot_align) - row_header;
         const std::size_t slot = align_down(((pages << shift_) - in_front) / slots, slot_align);
         classes_[count_++] = {static_cast<std::uint32_t>(slot), static_cast<std::uint32_t>(pages)};
     }

@@ -32,6 +32,7 @@ struct linked {
     static constexpr std::string_view cost = "0 bits per slot; one compare-and-swap per chain of releases";
 
     static constexpr std::size_t min_row_bytes = sizeof(std::uint32_t); // the link lies in the row
+    static constexpr std::size_t least_offset = 1;                      // of a row in its page: 0 ends a list
 
     static constexpr std::size_t out_of_band_bytes(std::size_t, std::size_t, std::size_t) noexcept { return 0; }
 

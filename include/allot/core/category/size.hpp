@@ -88,7 +88,7 @@ struct in_spans {
     using category = category::size;
     using needs = types<property::host_accessible>;
     using provides = types<>;
-    using list = allot::size::list::fine;
+    using list = allot::size::list::even;
     static constexpr std::size_t step = 8;
     static constexpr bool rounds = false;
     static constexpr bool spans = true;
