@@ -80,6 +80,32 @@ TEST_CASE("releasing a huge row twice is reported", "[death]") {
     CHECK_THAT(end.said, ContainsSubstring("(arena orders)")); // its pages may be another manager's by now
 }
 
+TEST_CASE("misuse of a row in a span is reported", "[death]") {
+    struct spans : allot::policies<allot::size::in_spans> {};
+    struct in_spans {
+        allot::row_manager<spans> rows{allot::limit{64_MiB}, allot::page_bytes{64_KiB}, allot::name{"orders"}};
+        char* first = static_cast<char*>(rows.allocate(58000, order)); // of 9 in 8 pages
+        char* second = static_cast<char*>(rows.allocate(58000, order));
+    };
+    const char* const names[] = {"spans", "heap rows", "row type order"};
+    dies_telling<in_spans>([](in_spans& f) { f.rows.release(f.second + 8192); }, // in the next page
+                           {"inside of a row", names[0], names[1], names[2]});
+    dies_telling<in_spans>(
+        [](in_spans& f) {
+            f.rows.release(f.first);
+            f.rows.link(f.first);
+        },
+        {"used after its last release", names[0], names[1], names[2]});
+    dies_telling<in_spans>(
+        [](in_spans& f) {
+            f.rows.release(f.first);
+            f.rows.release(f.second);
+            f.rows.trim();
+            f.rows.release(f.first);
+        },
+        {"freed before", "(arena orders)"});
+}
+
 TEST_CASE("linking a released row is reported", "[death]") {
     dies(
         [](fixture& f) {
