@@ -33,6 +33,7 @@ MUST_HOLD = {  # name: in the short run
     "rows_resize_small": False,
     "rows_capacity_for_is_slow": False,
     "rows_caches_pin_pages": False,
+    "containers_powers_of_two": False,
     "limit_resident_memory": False,
     "spill_many_handles": False, # -O1 and more
     "reclaim_missing_is_stale": True,

@@ -39,43 +39,47 @@ template <class Set> class home {
     static constexpr bool lent = requires { page::lent; };
     static constexpr bool there = page_on_device<page>;
     // Spans are for a limit of 512 pages or more.
-    static constexpr allot::page_bytes small_pages{
-        std::size_t{requires { answer<Set, allot::category::size>::spans; } ? 16 : 64} << 10};
-    struct none {};
-    struct machine {
-        allot::device::simulator gpu{
-            {.total_bytes = std::size_t{64} << 20, .execution = allot::device::execution::none}};
-    };
-
-    static auto memory() {
-        if constexpr (shared)
-            return std::make_unique<allot::arena<>>(allot::limit{room}, small_pages,
-                                                    allot::reserve_bytes{room + (room >> 1)});
-        else if constexpr (lent) return std::make_unique<std::byte[]>(room + (room >> 3));
-        else if constexpr (there) return std::make_unique<machine>();
-        else return none{};
-    }
-    decltype(memory()) memory_ = memory();
-
-    template <class... Values> allot::row_manager<Set> made(Values&&... values) {
-        if constexpr (shared) return limited(*memory_, std::forward<Values>(values)...);
-        else if constexpr (lent)
-            return limited(std::span<std::byte>(memory_.get(), room + (room >> 3)), small_pages,
-                           std::forward<Values>(values)...);
-        else if constexpr (there)
-            return limited(allot::device::simulated{memory_->gpu}, small_pages,
-                           allot::reserve_bytes{room + (room >> 1)}, std::forward<Values>(values)...);
-        else return limited(small_pages, allot::reserve_bytes{room + (room >> 1)}, std::forward<Values>(values)...);
-    }
-    template <class... Values> static allot::row_manager<Set> limited(Values&&... values) {
-        if constexpr (charged) return allot::row_manager<Set>(allot::limit{room}, std::forward<Values>(values)...);
-        else return allot::row_manager<Set>(std::forward<Values>(values)...);
-    }
-
-  public:
-    template <class... Values> explicit home(Values&&... values) : rows(made(std::forward<Values>(values)...)) {}
-
-    allot::row_manager<Set> rows;
+    static constexpr allot::page_bytes small_pages{std::size_t{requires {answer<Set, allot::category::size>::spans;
+} ? 16 : 64
+} // namespace sets
+<< 10
+}
+;
+struct none {};
+struct machine {
+    allot::device::simulator gpu{{.total_bytes = std::size_t{64} << 20, .execution = allot::device::execution::none}};
 };
+
+static auto memory() {
+    if constexpr (shared)
+        return std::make_unique<allot::arena<>>(allot::limit{room}, small_pages,
+                                                allot::reserve_bytes{room + (room >> 1)});
+    else if constexpr (lent) return std::make_unique<std::byte[]>(room + (room >> 3));
+    else if constexpr (there) return std::make_unique<machine>();
+    else return none{};
+}
+decltype(memory()) memory_ = memory();
+
+template <class... Values> allot::row_manager<Set> made(Values&&... values) {
+    if constexpr (shared) return limited(*memory_, std::forward<Values>(values)...);
+    else if constexpr (lent)
+        return limited(std::span<std::byte>(memory_.get(), room + (room >> 3)), small_pages,
+                       std::forward<Values>(values)...);
+    else if constexpr (there)
+        return limited(allot::device::simulated{memory_->gpu}, small_pages, allot::reserve_bytes{room + (room >> 1)},
+                       std::forward<Values>(values)...);
+    else return limited(small_pages, allot::reserve_bytes{room + (room >> 1)}, std::forward<Values>(values)...);
+}
+template <class... Values> static allot::row_manager<Set> limited(Values&&... values) {
+    if constexpr (charged) return allot::row_manager<Set>(allot::limit{room}, std::forward<Values>(values)...);
+    else return allot::row_manager<Set>(std::forward<Values>(values)...);
+}
+
+public:
+template <class... Values> explicit home(Values&&... values) : rows(made(std::forward<Values>(values)...)) {}
+
+allot::row_manager<Set> rows;
+}
+;
 
 } // namespace sets

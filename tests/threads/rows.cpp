@@ -40,7 +40,8 @@ bool intact(const marked* m) {
     return end == m->mark;
 }
 
-template <class Set> void churn(std::size_t limit, int rounds) {
+// Rows of `least` bytes or more, below `end`.
+template <class Set> void churn(std::size_t limit, int rounds, std::size_t least = 24, std::size_t end = 424) {
     allot::row_manager<Set> rows{allot::limit{limit}};
     std::mutex guard;
     std::vector<marked*> pool; // rows wander between threads
@@ -51,7 +52,7 @@ template <class Set> void churn(std::size_t limit, int rounds) {
         std::vector<marked*> mine;
         auto local = rows.local();
         for (int i = 0; i < rounds; ++i) {
-            const std::size_t n = 24 + random() % 400;
+            const std::size_t n = least + random() % (end - least);
             void* const p = i % 3 == 0 ? rows.try_allocate(n) : local.try_allocate(n);
             if (p != nullptr) mine.push_back(mark(p, n, random()));
             else ++refused;
@@ -102,8 +103,15 @@ struct null_delayed : allot::policies<allot::slots::delay_release, allot::oom::n
 struct delayed_threads : allot::policies<allot::heap::per_thread, allot::slots::delay_release, allot::oom::null> {};
 struct delayed_aside : allot::policies<allot::count::links_out_of_band, allot::slots::delay_release, allot::oom::null> {
 };
+struct null_spans : allot::policies<allot::size::in_spans, allot::oom::null> {};
+struct null_shared_spans : allot::policies<allot::size::in_spans, allot::heap::shared, allot::oom::null> {};
 
 } // namespace
+
+TEMPLATE_TEST_CASE("rows in spans wander between threads", "[threads]", null_spans, null_shared_spans) {
+    churn<TestType>(128_MiB, ALLOT_TSAN ? 2000 : 10000, 2000, 65000);
+    churn<TestType>(32_MiB, ALLOT_TSAN ? 2000 : 10000, 2000, 65000); // at the limit
+}
 
 TEMPLATE_TEST_CASE("rows wander between threads", "[threads]", null_linked, null_bitmap, null_threads, null_scanning,
                    null_delayed, delayed_threads, delayed_aside) {

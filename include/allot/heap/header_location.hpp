@@ -81,8 +81,8 @@ ALLOT_ALWAYS_INLINE Page& page_at(const detail::arena_bounds& arena, const void*
     }
 }
 
-// Host memory for an out-of-band header, its bits and its counts; null when out of memory. Aligned so that the mark of a
-// span is no bit of its address.
+// Host memory for an out-of-band header, its bits and its counts; null when out of memory. Aligned so that the mark of
+// a span is no bit of its address.
 inline std::byte* allocate_header(std::size_t bytes) noexcept {
     return static_cast<std::byte*>(::operator new(bytes, std::align_val_t{2 * detail::span_mark}, std::nothrow));
 }

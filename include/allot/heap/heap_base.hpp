@@ -22,7 +22,7 @@ struct heap_usage {
     std::size_t row_bytes = 0;      ///< usable bytes of a row
     std::size_t slot_bytes = 0;     ///< bytes from one slot to the next, row header included; 0: huge rows
     std::size_t live_rows = 0;
-    std::size_t cached_rows = 0; ///< free slots in slot caches and quarantine, and frees deferred by a cache
+    std::size_t cached_rows = 0;   ///< free slots in slot caches and quarantine, and frees deferred by a cache
     std::size_t pages = 0;         ///< of the arena
     std::size_t bytes = 0;         ///< charged: pages x page size
     std::size_t scanned_slots = 0; ///< slots examined by claims so far; 0 if the slot policy does not scan

@@ -33,7 +33,7 @@ template <class Page> class leaving_pages {
             pages_.remove(*p);
             std::byte* const memory = p->base();
             p->ops = nullptr;
-            p->tag = 0;                       // where it is not read from the page map
+            p->tag = 0; // where it is not read from the page map
             const std::size_t n = p->pages(), bytes = n * provider_.page_bytes();
             for (std::size_t at = 0; at != bytes; at += provider_.page_bytes())
                 arena.set_owner(memory + at, nullptr); // before the arena has it: the next owner sets its own

@@ -52,7 +52,8 @@ class page_arena {
     /// Owns the range's mapping from now on, and has no pages where `begin` is null, or the system refuses memory for
     /// the arena's tables. The name outlives it.
     page_arena(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept
-        : out_of_band_bits_(range.headers_out_of_band ? ~std::uintptr_t{0} : detail::span_mark), page_kind_(range.page_kind), memory_(range),
+        : out_of_band_bits_(range.headers_out_of_band ? ~std::uintptr_t{0} : detail::span_mark),
+          page_kind_(range.page_kind), memory_(range),
           pages_(range, pages_of(range), tables_of(range), limit_bytes, name) {
         bounds_.page_shift = range.page_shift;
         bounds_.page_mask = ~std::uintptr_t{0} << range.page_shift;

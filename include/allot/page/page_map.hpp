@@ -25,7 +25,9 @@ using page_owner = std::atomic<const void*>;
 // another page of host memory: those are tags of heaps, whose low byte is less, or addresses of pages.
 inline constexpr std::uintptr_t span_mark = 128;
 
-inline const void* word_of_span(const void* header) noexcept { return static_cast<const std::byte*>(header) + span_mark; }
+inline const void* word_of_span(const void* header) noexcept {
+    return static_cast<const std::byte*>(header) + span_mark;
+}
 constexpr bool is_span(std::uintptr_t word) noexcept { return (word & span_mark) != 0; }
 
 // The addresses of an arena, and the owners of its pages. A handle has a copy, which classifies an address in few

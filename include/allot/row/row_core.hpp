@@ -381,7 +381,7 @@ template <class Set> class row_core {
             rows::heap_of(page).push(row);
         }
         void release_entered(typename rows::page& page, std::byte* row) const noexcept {
-            !policies::spans && page.ops == &rows::ops ? rows::release(page, row) : release_in(all.arena(), row);
+            !policies::spans&& page.ops == &rows::ops ? rows::release(page, row) : release_in(all.arena(), row);
         }
         void release_slow(std::byte* row) const noexcept { release_in(all.arena(), row); }
 

@@ -63,8 +63,8 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         }
     }
 
-    // The heap_tag of the heap of a row's page: from the header if release() reads it anyway, else from the page map. For
-    // a row in a span, another number: `p` may be no page then, and is not read.
+    // The heap_tag of the heap of a row's page: from the header if release() reads it anyway, else from the page map.
+    // For a row in a span, another number: `p` may be no page then, and is not read.
     ALLOT_ALWAYS_INLINE static std::uintptr_t tag_of([[maybe_unused]] page& p,
                                                      [[maybe_unused]] const arena_bounds& arena,
                                                      [[maybe_unused]] std::size_t in_arena) noexcept {

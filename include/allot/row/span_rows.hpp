@@ -1,14 +1,14 @@
-// span_rows: rows of a tenth of a page to a whole one, in spans: pages in a row that are cut into slots together, so that
-// at most 12.5 % of a slot is behind the row.
+// span_rows: rows of a tenth of a page to a whole one, in spans: contiguous pages that are cut into slots together, so
+// that each row is charged at most 12.5 % more than its size.
 //
-//   slot:   P/9  P/8 | 2P/15  P/7  2P/13  P/6 .. P/4 | 4P/15  2P/7  4P/13  P/3 .. P/2 | 8P/15  4P/7  8P/13  2P/3 .. P
-//   pages:  1    1   | 2      1    2      1   .. 1   | 4      2     4      1   .. 1   | 8      4     8      2    .. 1
+//   slot:   P/9  P/8 | 2P/15  P/7  2P/13  P/6 .. P/4 | 4P/15  2P/7  4P/13  P/3 .. P/2 | 8P/15  4P/7  8P/13 .. P  9P/8
+//   pages:  1    1   | 2      1    2      1   .. 1   | 4      2     4      1   .. 1   | 8      4     8     .. 1  9
 //
-// P is the page. A span holds 1 to 15 slots; powers of two take no more than they are. A heap of one class is as others
-// are, with the shared caches in front of it. Its headers are in host memory (heap/header_location.hpp): a page would
-// lose a slot to one.
+// P is the page; the last class is for rows of a page with a header or a canary beside them. A span holds 1 to 15
+// slots; powers of two take no more than they are. A heap of one class is as others are, with the shared caches in
+// front of it. Its headers are in host memory (heap/header_location.hpp): a page would lose a slot to one.
 // Invariant: an entry is null, or a heap that exists as long as the manager. Slots are multiples of 16 bytes.
-// Cost: 432 bytes; 3.25 KiB per class in use, which takes a span; 512 bytes of host memory per span.
+// Cost: 500 bytes; 3.25 KiB per class in use, which takes a span; 512 bytes of host memory per span.
 // Threads: any; a spin lock only to create a heap. Source: spans of tcmalloc, 2005; eight classes per doubling, as the
 // list fine.
 #pragma once
@@ -54,14 +54,12 @@ template <class Rows> class span_rows {
         add(1, 9), add(1, 8);
         for (std::size_t pages = 2; pages <= most_pages; pages *= 2)
             for (std::size_t slots = 15; slots >= 8; --slots) add(pages, slots);
+        add(most_pages + 1, 8);
     }
     span_rows(const span_rows&) = delete;
     span_rows& operator=(const span_rows&) = delete;
 
-    static constexpr std::size_t most_pages = 8;
-    static constexpr std::size_t least_limit = 512; // pages
-
-    // Rows of more bytes are served; fewer never are.
+    // Rows of more bytes are served.
     std::size_t least() const noexcept { return least_; }
     bool serves(std::size_t bytes, std::size_t align) const noexcept {
         return bytes > least_ && bytes <= classes_.back().slot - header && align <= slot_align;
@@ -79,7 +77,10 @@ template <class Rows> class span_rows {
   private:
     static constexpr std::size_t header = Rows::counting::header_bytes(false) + Rows::guard::row_bytes; // per row
     static constexpr std::size_t slot_align = 16;
+    static constexpr std::size_t most_pages = 8;               // in the doublings
+    static constexpr std::size_t least_limit = 512;            // pages: all classes together take a sixth of it
     static constexpr std::size_t per_doubling = 8, before = 2; // classes; before the first doubling
+    static constexpr std::size_t all_classes = before + 3 * per_doubling + 1;
 
     struct span_class {
         std::uint32_t slot = 0, pages = 0; // bytes; of a span
@@ -117,10 +118,10 @@ template <class Rows> class span_rows {
     row_context& context_;
     const unsigned shift_; // of a page
     const std::size_t least_;
-    std::array<span_class, before + 3 * per_doubling> classes_{};
+    std::array<span_class, all_classes> classes_{};
     std::size_t count_ = 0;
     basic_spin_lock<lock_rank::buckets> create_lock_;
-    std::array<std::atomic<heap*>, before + 3 * per_doubling> heaps_{};
+    std::array<std::atomic<heap*>, all_classes> heaps_{};
 };
 
 } // namespace detail

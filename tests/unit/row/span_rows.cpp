@@ -79,6 +79,7 @@ TEST_CASE("a size class in use holds one page up to a tenth of a page, and above
         all.push_back(rows.allocate(bytes));
         ++spans.at((held(rows) - before) / 64_KiB);
     }
+    CHECK(rows.capacity_for(64_KiB + 1) == 72_KiB); // the last class, of 9 pages
     CHECK(spans == std::array<std::size_t, 9>{0, 8, 7, 0, 6, 0, 0, 0, 4});
     for (void* row : all) rows.release(row);
 }
@@ -113,6 +114,25 @@ TEMPLATE_TEST_CASE("rows in spans are apart, and go back by every way", "", allo
     CHECK(rows.valid());
     rows.trim();
     CHECK(rows.arena().taken() == 0);
+}
+
+TEMPLATE_TEST_CASE("a row may hold a copy of a page's header", "", allot::use::containers, shared_spans,
+                   guarded_spans) {
+    allot::row_manager<TestType> rows{allot::limit{256_MiB}, page};
+    auto local = rows.local();
+    std::vector<void*> small = many(rows, 100, 16), all;
+    for (int i = 0; i != 9; ++i) all.push_back(rows.allocate(58000)); // a span of 8 pages
+    const auto start_of_page = [](void* at) { return reinterpret_cast<std::uintptr_t>(at) & ~(64_KiB - 1); };
+    for (std::size_t i = 1; i != 8; ++i) // each page but the first starts in a row
+        std::memcpy(reinterpret_cast<void*>(start_of_page(all[0]) + i * 64_KiB),
+                    reinterpret_cast<void*>(start_of_page(small[0])), 192);
+    small.push_back(local.allocate(16)); // so that each way has a cache of its size
+    for (std::size_t i = 1; i != 9; ++i) i % 2 != 0 ? rows.release(all[i]) : local.release(all[i]);
+    CHECK(rows.live_rows() == small.size() + 1);
+    for (void* row : small) rows.release(row);
+    rows.release(all[0]);
+    CHECK(rows.live_rows() == 0);
+    CHECK(rows.valid());
 }
 
 TEST_CASE("a row in a span has links, an owner in each page, and a size class where it is resized") {

@@ -83,7 +83,7 @@ struct exact {
     static constexpr std::string_view cost = "at most 7 bytes per row; one heap per size";
 };
 
-/// As exact; and requests of more than a tenth of a page are cut from spans of 1 to 8 pages.
+/// As exact; and requests of a tenth of a page up to a whole one are cut from spans of 1 to 9 pages.
 struct in_spans {
     using category = category::size;
     using needs = types<property::host_accessible>;
@@ -93,12 +93,13 @@ struct in_spans {
     static constexpr bool rounds = false;
     static constexpr bool spans = true;
     static constexpr std::string_view about =
-        "as exact; other requests by the list fine, and by at most 12.5 % up to a whole page: from a tenth of the page "
-        "on, several rows share a span of 1 to 8 pages. In an arena of the manager's own, under a limit of 64 pages or "
-        "more; elsewhere as exact";
+        "to a multiple of 8 bytes in a heap of one size; other requests by the list even, and from a tenth of a page "
+        "to "
+        "a whole one in spans of 1 to 9 pages. No spans in a shared arena, under a limit below 512 pages, or for rows "
+        "aligned to 32 or more";
     static constexpr std::string_view cost =
-        "at most 7 bytes per row; one heap per size. A size class above a tenth of the page takes a span; its rows go "
-        "through shared caches";
+        "at most 7 bytes per row; one heap per size; at most 1/8 of other requests, from 64 bytes to a page. A size "
+        "class above a tenth of a page takes a span, and its rows go through shared caches";
 };
 
 static_assert(category::size::takes<bucketed<>>);
