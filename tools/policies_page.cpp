@@ -62,6 +62,7 @@ void answers(category::size) {
     answer<size::bucketed<>>("bucketed<List>");
     answer<size::packed>("packed");
     answer<size::exact>("exact");
+    answer<size::in_spans>("in_spans");
 }
 void answers(category::slots) {
     answer<slots::linked>("linked");

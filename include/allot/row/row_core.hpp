@@ -45,7 +45,7 @@ template <class Set> class row_core {
     using policies = row_policies<Set>;
     using rows = typename policies::rows;
     using ledger_type = typename policies::ledger;
-    template <class Changed> using fixed = row_heap<Set, row_policies<Changed>>;
+    template <class Changed> using fixed = row_heap<Set, row_policies<Changed, Set>>;
 
     template <class... Values>
     explicit row_core(const char* name, void* self, Values&&... values)
@@ -272,7 +272,7 @@ template <class Set> class row_core {
 
     // Finds or creates the heap for rows of this size and type, with the policies of `Changed`.
     template <class Changed> fixed<Changed> heap_for(std::size_t bytes, const row_type& type) {
-        using changed = row_policies<Changed>;
+        using changed = row_policies<Changed, Set>;
         using changed_rows = typename changed::rows;
         using heap_type = typename changed_rows::heap;
         constexpr bool one_type = changed::one_type;

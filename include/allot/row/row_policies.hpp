@@ -20,7 +20,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Set> struct row_policies {
+// `Of`: the set of the row manager; another one where `Set` replaces policies of it for one heap.
+template <class Set, class Of = Set> struct row_policies {
     template <class Category> using answer = typename resolved<Set, product::row_manager>::template answer<Category>;
 
     using page = answer<category::page>;
@@ -41,9 +42,10 @@ template <class Set> struct row_policies {
     // Rows have no other users than those of their manager, so compaction and resize may move them.
     static constexpr bool rows_move = host_touches_rows && provided_by<page>::template has<property::movable>;
     static constexpr bool shares_arena = requires { typename page::arena_type; };
-    // Rows that would leave much of a page are cut from spans. In an arena of its own: managers that share one have to
-    // know a span when they release one of its rows.
-    static constexpr bool spans = requires { size::spans; } && !shares_arena;
+    // The manager cuts rows that would leave much of a page from spans; its heaps have to know one when they release a
+    // row. So would other managers of a shared arena.
+    static constexpr bool spans =
+        requires { resolved<Of, product::row_manager>::template answer<category::size>::spans; } && !shares_arena;
     using place = std::conditional_t<!host_touches_rows, header_out_of_band,
                                      std::conditional_t<spans, header_in_page_beside_spans, header_in_page>>;
     using rows = slot_rows<slots, count, guard, place>;

@@ -127,7 +127,13 @@ TEMPLATE_TEST_CASE("a row may hold a copy of a page's header", "", allot::use::c
         std::memcpy(reinterpret_cast<void*>(start_of_page(all[0]) + i * 64_KiB),
                     reinterpret_cast<void*>(start_of_page(small[0])), 192);
     small.push_back(local.allocate(16)); // so that each way has a cache of its size
-    for (std::size_t i = 1; i != 9; ++i) i % 2 != 0 ? rows.release(all[i]) : local.release(all[i]);
+    auto heap = rows.heap(allot::as<allot::size::exact>, 16); // a handle takes rows of others, too
+    auto handle = heap.local();
+    for (int i = 0; i != 40; ++i) small.push_back(handle.allocate());
+    std::memcpy(reinterpret_cast<void*>(start_of_page(all[0]) + 7 * 64_KiB),
+                reinterpret_cast<void*>(start_of_page(small.back())), 192);
+    handle.release(all[8]);
+    for (std::size_t i = 1; i != 8; ++i) i % 2 != 0 ? rows.release(all[i]) : local.release(all[i]);
     CHECK(rows.live_rows() == small.size() + 1);
     for (void* row : small) rows.release(row);
     rows.release(all[0]);
