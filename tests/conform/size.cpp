@@ -23,10 +23,11 @@ struct max_sizes {
     static constexpr auto above = allot::size::tail::eighths;
 };
 
-using lists =
-    std::tuple<allot::size::list::roxie, allot::size::list::thor, allot::size::list::fine, allot::size::list::even, one_size, max_sizes>;
-using policies = std::tuple<allot::size::bucketed<>, allot::size::bucketed<allot::size::list::fine>,
-                            allot::size::bucketed<one_size>, allot::size::packed, allot::size::exact, allot::size::in_spans>;
+using lists = std::tuple<allot::size::list::roxie, allot::size::list::thor, allot::size::list::fine,
+                         allot::size::list::even, one_size, max_sizes>;
+using policies =
+    std::tuple<allot::size::bucketed<>, allot::size::bucketed<allot::size::list::fine>, allot::size::bucketed<one_size>,
+               allot::size::packed, allot::size::exact, allot::size::in_spans>;
 
 template <class Policy> struct of_size : allot::policies<Policy, allot::count::none, allot::guard::none> {};
 

@@ -19,7 +19,8 @@ using containers = allot::row_manager<allot::use::containers>;
 // Checked builds have 4 bytes behind each row, unless a set says otherwise.
 struct unguarded : allot::with<allot::use::containers, allot::guard::none> {};
 
-struct shared_spans : allot::policies<allot::size::in_spans, allot::heap::shared, allot::count::none> {};
+struct shared_spans
+    : allot::policies<allot::size::in_spans, allot::heap::shared, allot::count::none, allot::guard::none> {};
 struct counted_spans : allot::policies<allot::size::in_spans, allot::count::links, allot::guard::none> {};
 struct guarded_spans : allot::policies<allot::size::in_spans, allot::guard::canary> {};
 struct borrowing : allot::policies<allot::size::in_spans, allot::page::of<allot::arena<>>> {};
@@ -126,7 +127,7 @@ TEMPLATE_TEST_CASE("a row may hold a copy of a page's header", "", allot::use::c
     for (std::size_t i = 1; i != 8; ++i) // each page but the first starts in a row
         std::memcpy(reinterpret_cast<void*>(start_of_page(all[0]) + i * 64_KiB),
                     reinterpret_cast<void*>(start_of_page(small[0])), 192);
-    small.push_back(local.allocate(16)); // so that each way has a cache of its size
+    small.push_back(local.allocate(16));                      // so that each way has a cache of its size
     auto heap = rows.heap(allot::as<allot::size::exact>, 16); // a handle takes rows of others, too
     auto handle = heap.local();
     for (int i = 0; i != 40; ++i) small.push_back(handle.allocate());
@@ -215,9 +216,9 @@ TEST_CASE("a span goes back with its last row") {
 
 TEST_CASE("under a small limit, or in a shared arena, there are no spans") {
     containers few{allot::limit{4_MiB}, page};
-    void* const row = few.allocate(30000);
+    void* const row = few.allocate(20000);
     CHECK(held(few) == 64_KiB);
-    CHECK(few.capacity(row) == few.capacity_for(30000));
+    CHECK(few.capacity(row) == few.capacity_for(20000));
     few.release(row);
     allot::arena<> arena{allot::limit{1_GiB}, page};
     allot::row_manager<borrowing> shared{arena};
