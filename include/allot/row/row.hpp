@@ -28,7 +28,9 @@ ALLOT_ALWAYS_INLINE page_header* page_of_row(const page_arena& arena, const void
     if (ALLOT_UNLIKELY(owner == nullptr)) return none();
     if (ALLOT_UNLIKELY(arena.is_out_of_band(owner)))
         return static_cast<page_header*>(const_cast<void*>(arena.out_of_band(owner)));
-    return reinterpret_cast<page_header*>(page_of(address, arena.page_mask()));
+    auto* const page = reinterpret_cast<page_header*>(page_of(address, arena.page_mask()));
+    if (page == nullptr) __builtin_unreachable(); // so that no caller tests it
+    return page;
 }
 // The same; null for such an address, which is reported as misuse.
 inline page_header* page_of_row(const page_arena& arena, const void* address) noexcept {
