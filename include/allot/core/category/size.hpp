@@ -93,9 +93,8 @@ struct in_spans {
     static constexpr bool rounds = false;
     static constexpr bool spans = true;
     static constexpr std::string_view about =
-        "to a multiple of 8 bytes in a heap of one size; other requests by the list even, and from a tenth of a page "
-        "to "
-        "a whole one in spans of 1 to 9 pages. No spans in a shared arena, under a limit below 512 pages, or for rows "
+        "to a multiple of 8 bytes in a heap of one size; other requests by the list even, and those of a tenth to all "
+        "of a page in spans of 1 to 9 pages. No spans in a shared arena, under a limit below 512 pages, or for rows "
         "aligned to 32 or more";
     static constexpr std::string_view cost =
         "at most 7 bytes per row; one heap per size; at most 1/8 of other requests, from 64 bytes to a page. A size "
