@@ -58,7 +58,7 @@ struct fine {
     static constexpr tail above = tail::eighths;
 };
 
-/// As many sizes as fine, so chosen that a page's header and the bytes behind its last slot are within the 12.5 %, too:
+/// As many sizes as fine, so chosen that the 12.5 % hold with a page's header and the bytes behind its last slot:
 /// pages of 64 KiB. All but those below 128 are multiples of 16.
 struct even {
     static constexpr std::array<std::uint32_t, 47> sizes{
