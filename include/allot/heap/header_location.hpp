@@ -8,9 +8,9 @@
 // header_out_of_band is for pages that the host must not touch: a heap then writes to host memory only. header_of_span
 // is for rows of which few fit a page (row/span_rows.hpp), in an arena whose other pages have their header in them:
 // these are beside_spans.
-// Invariant: the page map entry of a page with an out-of-band header is that header's address, marked if it is that of
-// a span, from before the page's first row is handed out until the page is returned to the arena. So a tag that is read
-// from the page map, and is that of a heap, is of a page with its header in it.
+// Invariant: the page map entry of a page with an out-of-band header is that header's address, marked, from before the
+// page's first row is handed out until the page is returned to the arena. So a tag that is read from the page map, and
+// is that of a heap, is of a page with its header in it.
 // Cost: out of band one load per lookup and 8 bytes per page; headers are allocated and freed with no lock held.
 // Threads: any; look up a header only while you hold a row of its page. Source: tcmalloc's pagemap, 2005.
 #pragma once
@@ -37,22 +37,12 @@ struct header_out_of_band {
     std::byte* memory = nullptr; // start of the page
     std::uint32_t pages = 1;     // of the arena
     std::uint32_t bytes = 0;     // of the header
-
-    // The header that a word of the page map says; null: none of this kind.
-    static const void* header_at(const void* word) noexcept { return word; }
-    static const void* word_of(const void* header) noexcept { return header; }
 };
 struct header_of_span {
     static constexpr bool out_of_band = true, on_device = false, beside_spans = false;
     std::byte* memory = nullptr; // start of the span
     std::uint32_t pages = 1;     // as above
     std::uint32_t bytes = 0;
-
-    static const void* header_at(const void* word) noexcept {
-        if (!detail::is_span(reinterpret_cast<std::uintptr_t>(word))) return nullptr;
-        return static_cast<const std::byte*>(word) - detail::span_mark;
-    }
-    static const void* word_of(const void* header) noexcept { return detail::word_of_span(header); }
 };
 
 // Alignment of every kind of header.
@@ -75,17 +65,20 @@ ALLOT_ALWAYS_INLINE Page& page_at(const detail::arena_bounds& arena, const void*
     } else {
         static_assert(alignof(Page) <= alignof(detail::unowned_header));
         const void* const word = arena.owner_at(arena.offset(address));
-        auto* found = static_cast<page_header*>(const_cast<void*>(Page::location_type::header_at(word)));
-        if (ALLOT_UNLIKELY(found == nullptr)) found = &detail::unowned_page;
+        page_header* found = &detail::unowned_page;
+        if (ALLOT_LIKELY(detail::is_out_of_band(word)))
+            found = static_cast<page_header*>(const_cast<void*>(detail::header_of_word(word)));
         return *static_cast<Page*>(found);
     }
 }
 
-// Host memory for an out-of-band header, its bits and its counts; null when out of memory. Aligned so that the mark of
-// a span is no bit of its address.
+// Host memory for an out-of-band header, its bits and its counts; null when out of memory. Aligned so that its
+// address does not have the mark.
 inline std::byte* allocate_header(std::size_t bytes) noexcept {
-    return static_cast<std::byte*>(::operator new(bytes, std::align_val_t{2 * detail::span_mark}, std::nothrow));
+    return static_cast<std::byte*>(::operator new(bytes, std::align_val_t{2 * detail::out_of_band_mark}, std::nothrow));
 }
-inline void free_header(void* header) noexcept { ::operator delete(header, std::align_val_t{2 * detail::span_mark}); }
+inline void free_header(void* header) noexcept {
+    ::operator delete(header, std::align_val_t{2 * detail::out_of_band_mark});
+}
 
 } // namespace allot::inline ALLOT_ABI

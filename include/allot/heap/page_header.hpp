@@ -29,8 +29,8 @@ struct page_header {
 // the word of the heap's pages in the arena's page map, from which a release finds the heap's cache. Heaps are aligned
 // to `buckets`.
 struct heap_tag {
-    static constexpr std::uintptr_t buckets = 256; // so that an index is a byte: one instruction extracts it
-    static_assert(detail::is_span(buckets - 1) && buckets == 2 * detail::span_mark); // an index is below the mark
+    static constexpr std::uintptr_t buckets = 256;          // so that an index is a byte: one instruction extracts it
+    static_assert(buckets == 2 * detail::out_of_band_mark); // an index is below the mark
 
     static std::uintptr_t of(const void* heap, std::uint32_t index) noexcept {
         return reinterpret_cast<std::uintptr_t>(heap) | index;

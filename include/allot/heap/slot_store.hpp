@@ -184,8 +184,8 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
         const page_arena& arena = provider().arena();
         const void* const owner = arena.contains(address) ? arena.owner_of(address) : nullptr;
         if constexpr (Location::out_of_band) {
-            const auto* const header = static_cast<const page_header*>(Location::header_at(owner));
-            return header != nullptr && header->owner == &heap_;
+            return detail::is_out_of_band(owner) &&
+                   static_cast<const page_header*>(detail::header_of_word(owner))->owner == &heap_;
         } else {
             return owner == reinterpret_cast<const void*>(tag());
         }
@@ -358,7 +358,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
         if constexpr (Location::out_of_band)
             for (std::size_t i = 0; i != p->pages(); ++i)
                 provider().arena().set_owner(p->base() + i * provider().page_bytes(),
-                                             Location::word_of(static_cast<page_header*>(p)));
+                                             detail::word_of_header(static_cast<page_header*>(p)));
         else provider().arena().set_owner(taken, reinterpret_cast<const void*>(tag()));
         p->type = config().type;
         p->tag = tag();

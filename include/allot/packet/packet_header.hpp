@@ -38,7 +38,7 @@ class packet_header;
 // The packets of an arena that have links.
 struct packet_list;
 
-class packet_header : public page_header {
+class alignas(2 * out_of_band_mark) packet_header : public page_header { // its address has not the mark
     using spin = basic_spin_lock<lock_rank::block>;
 
   public:
@@ -163,11 +163,11 @@ inline packet_header::packet_header(buffer b, packet_list& in) noexcept
       all_(in) {}
 
 inline packet_header* packet_header::make(buffer& b, packet_list& in) noexcept {
-    void* const memory = ::operator new(sizeof(packet_header), std::nothrow);
+    void* const memory = ::operator new(sizeof(packet_header), std::align_val_t{alignof(packet_header)}, std::nothrow);
     if (memory == nullptr) return nullptr;
     auto* const h = ::new (memory) packet_header(std::move(b), in);
     for (std::size_t at = 0; at < h->room_; at += in.arena.page_bytes())
-        in.arena.set_owner(h->begin_ + at, static_cast<page_header*>(h));
+        in.arena.set_owner(h->begin_ + at, word_of_header(static_cast<page_header*>(h)));
     in.add(*h);
     return h;
 }
@@ -181,8 +181,10 @@ ALLOT_NOINLINE inline void packet_header::end() noexcept {
 inline packet_header* packet_at(const void* address) noexcept {
     const page_arena* const arena = arena_at(address);
     if (arena == nullptr || !arena->headers_out_of_band()) return nullptr;
-    auto* const h = static_cast<page_header*>(const_cast<void*>(arena->owner_of(address)));
-    return h != nullptr && h->ops == &packet_rows::ops ? static_cast<packet_header*>(h) : nullptr;
+    const void* const word = arena->owner_of(address);
+    if (!is_out_of_band(word)) return nullptr;
+    auto* const h = static_cast<page_header*>(const_cast<void*>(header_of_word(word)));
+    return h->ops == &packet_rows::ops ? static_cast<packet_header*>(h) : nullptr;
 }
 
 } // namespace detail

@@ -52,8 +52,7 @@ class page_arena {
     /// Owns the range's mapping from now on, and has no pages where `begin` is null, or the system refuses memory for
     /// the arena's tables. The name outlives it.
     page_arena(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept
-        : out_of_band_bits_(range.headers_out_of_band ? ~std::uintptr_t{0} : detail::span_mark),
-          page_kind_(range.page_kind), memory_(range),
+        : headers_out_of_band_(range.headers_out_of_band), page_kind_(range.page_kind), memory_(range),
           pages_(range, pages_of(range), tables_of(range), limit_bytes, name) {
         bounds_.page_shift = range.page_shift;
         bounds_.page_mask = ~std::uintptr_t{0} << range.page_shift;
@@ -177,7 +176,7 @@ class page_arena {
     /// Whether the page of an address is taken.
     bool is_taken(const void* p) const noexcept { return pages_.is_taken(index(p)); }
     /// True: the host does not touch the pages, so their headers are kept in host memory.
-    bool headers_out_of_band() const noexcept { return out_of_band_bits_ == ~std::uintptr_t{0}; }
+    bool headers_out_of_band() const noexcept { return headers_out_of_band_; }
     /// The state of a page, by its number from 0.
     page_state state_of(std::size_t page) const noexcept { return pages_.state_of(page); }
     /// Whether a taken page may hold bytes of an earlier use. False: it holds zeros.
@@ -202,13 +201,6 @@ class page_arena {
     }
     /// The owner of the page of an address in the arena; null: the page has none.
     const void* owner_of(const void* p) const noexcept { return bounds_.owner_at(bounds_.offset(p)); }
-    // Whether a word of the page map is the address of a header out of band; and that header.
-    bool is_out_of_band(const void* word) const noexcept {
-        return (reinterpret_cast<std::uintptr_t>(word) & out_of_band_bits_) != 0;
-    }
-    const void* out_of_band(const void* word) const noexcept {
-        return headers_out_of_band() ? word : static_cast<const std::byte*>(word) - detail::span_mark;
-    }
     // A copy of what a handle needs to classify an address.
     detail::arena_bounds view() const noexcept { return bounds_; }
     const char* name() const noexcept { return pages_.limit().name(); }
@@ -295,7 +287,7 @@ class page_arena {
     std::size_t index(const void* p) const noexcept { return bounds_.offset(p) >> page_shift(); }
 
     detail::arena_bounds bounds_;
-    const std::uintptr_t out_of_band_bits_;
+    const bool headers_out_of_band_;
     const char* const page_kind_;
     detail::arena_memory memory_;
     mutable detail::tenants tenants_;

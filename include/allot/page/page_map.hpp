@@ -2,8 +2,7 @@
 //
 // The header of a page has the same fact, but headers lie a page apart, so they share one set of each cache, and with
 // two dozen size classes a release would miss every time. Here eight pages share a cache line. Where a page's header is
-// out of band, its word points to the header instead (heap/header_location.hpp); in an arena with both kinds of pages
-// it is marked.
+// out of band, its word points to the header instead, and is marked (heap/header_location.hpp).
 // Invariant: a page's word is the value that its owner set, and null after the page was given back.
 // Cost: 8 bytes per page, in memory once used. Threads: any; an owner sets the word before other threads get memory of
 // the page, which orders the two.
@@ -21,14 +20,19 @@ namespace detail {
 
 using page_owner = std::atomic<const void*>;
 
-// A bit that is set in the word of a page of a span, which is the address of the span's header, and in no word of
-// another page of host memory: those are tags of heaps, whose low byte is less, or addresses of pages.
-inline constexpr std::uintptr_t span_mark = 128;
+// A bit that is set in the word of a page whose header is out of band, which is the header's address, and in no other:
+// other words are tags of heaps, whose low byte is less, or addresses of pages. The header's address does not have it.
+inline constexpr std::uintptr_t out_of_band_mark = 128;
 
-inline const void* word_of_span(const void* header) noexcept {
-    return static_cast<const std::byte*>(header) + span_mark;
+inline const void* word_of_header(const void* header) noexcept {
+    return static_cast<const std::byte*>(header) + out_of_band_mark;
 }
-constexpr bool is_span(std::uintptr_t word) noexcept { return (word & span_mark) != 0; }
+constexpr bool is_out_of_band(std::uintptr_t word) noexcept { return (word & out_of_band_mark) != 0; }
+inline bool is_out_of_band(const void* word) noexcept { return is_out_of_band(reinterpret_cast<std::uintptr_t>(word)); }
+// Requires is_out_of_band().
+inline const void* header_of_word(const void* word) noexcept {
+    return static_cast<const std::byte*>(word) - out_of_band_mark;
+}
 
 // The addresses of an arena, and the owners of its pages. A handle has a copy, which classifies an address in few
 // instructions.

@@ -25,9 +25,9 @@ ALLOT_COLD inline page_header* no_page_of_row(const page_arena& arena, const voi
 template <class None>
 ALLOT_ALWAYS_INLINE page_header* page_of_row(const page_arena& arena, const void* address, None none) noexcept {
     const void* const owner = arena.owner_of(address);
+    if (ALLOT_UNLIKELY(is_out_of_band(owner)))
+        return static_cast<page_header*>(const_cast<void*>(header_of_word(owner)));
     if (ALLOT_UNLIKELY(owner == nullptr)) return none();
-    if (ALLOT_UNLIKELY(arena.is_out_of_band(owner)))
-        return static_cast<page_header*>(const_cast<void*>(arena.out_of_band(owner)));
     auto* const page = reinterpret_cast<page_header*>(page_of(address, arena.page_mask()));
     if (page == nullptr) __builtin_unreachable(); // so that no caller tests it
     return page;
@@ -39,7 +39,7 @@ inline page_header* page_of_row(const page_arena& arena, const void* address) no
 // Checked builds: whether memory in front of the address may be read, as the count of a row. If not, it is reported.
 inline bool is_behind_header(const page_arena& arena, const void* address) noexcept {
     page_header* const page = page_of_row(arena, address);
-    if (page == nullptr || arena.is_out_of_band(arena.owner_of(address))) return page != nullptr;
+    if (page == nullptr || is_out_of_band(arena.owner_of(address))) return page != nullptr;
     const auto* const at = static_cast<const std::byte*>(address);
     if (static_cast<std::size_t>(at - reinterpret_cast<std::byte*>(page)) >= sizeof(page_header)) return true;
     report_misuse({.kind = misuse::interior_pointer, .address = address, .arena = arena.name()});

@@ -374,7 +374,7 @@ template <class Set> class row_core {
         ALLOT_ALWAYS_INLINE bool enter(typename rows::page& page, std::byte* row,
                                        [[maybe_unused]] std::size_t in_arena) const noexcept {
             if constexpr (policies::spans)
-                if (is_span(all.arena().view().tag_at(in_arena))) return false; // no page is at `page`
+                if (is_out_of_band(all.arena().view().tag_at(in_arena))) return false; // no page is at `page`
             return page.ops == &rows::ops && (policies::counts || rows::is_start(page, row));
         }
         ALLOT_ALWAYS_INLINE void push(typename rows::page& page, std::byte* row) const noexcept {

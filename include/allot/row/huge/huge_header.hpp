@@ -1,6 +1,6 @@
 // The header of a huge row, its entry in the register, and where the parts of the row lie (drawn in huge_rows.hpp).
 //
-// Cost: 64 bytes in the row's first page; out of band, with the entry, 192 in host memory. Threads: written by who
+// Cost: 64 bytes in the row's first page; out of band, with the entry, 256 in host memory. Threads: written by who
 // allocates, resizes or frees the row; the entry is read by any.
 #pragma once
 
@@ -39,10 +39,13 @@ struct huge_header_out_of_band : huge_header {
     std::byte* memory = nullptr;          // first page of the run
     std::uint32_t type_and_count[2] = {}; // in the order as in front of other rows
 };
-struct huge_entry_out_of_band : huge_entry {
+struct alignas(2 * out_of_band_mark) huge_entry_out_of_band : huge_entry { // the header's address has not the mark
     std::atomic<std::byte*> memory{nullptr}; // the same, readable while the header is replaced
     huge_header_out_of_band header;
 };
+
+static_assert(sizeof(huge_entry) + sizeof(std::byte*) <= alignof(huge_header) &&
+              alignof(huge_header) < out_of_band_mark);
 
 template <class Place> struct huge_layout {
     using entry_type = std::conditional_t<Place::out_of_band, huge_entry_out_of_band, huge_entry>;
@@ -54,6 +57,8 @@ template <class Place> struct huge_layout {
     }
     // The largest alignment that such an offset has; that of the row, or more.
     static std::size_t align_of(std::size_t offset) noexcept { return offset & (~offset + 1); }
+    // The first page's word of the page map.
+    static const void* word_of(page_header* h) noexcept { return Place::out_of_band ? word_of_header(h) : h; }
     // The first page of the run.
     static std::byte* run_of(huge_header& h) noexcept {
         if constexpr (Place::out_of_band) return static_cast<huge_header_out_of_band&>(h).memory;

@@ -2,7 +2,7 @@
 //
 // Invariant: a huge row has an entry from before its pages are taken until its last release. Entries are in chunks of
 // 64, which live as long as the register.
-// Cost: 24 bytes per row, out of band 192; found in O(1): a spin lock to enter, none to leave.
+// Cost: 24 bytes per row, out of band 256; found in O(1): a spin lock to enter, none to leave.
 // Threads: any.
 #pragma once
 

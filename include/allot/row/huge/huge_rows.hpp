@@ -74,7 +74,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         *type_number(*h, row) = type;
         word(*h, row).start();
         h->ops = &ops;
-        provider_.arena().set_owner(base, static_cast<page_header*>(h)); // every page of rows has an owner
+        provider_.arena().set_owner(base, layout::word_of(h)); // every page of rows has an owner
         rows_register::publish(*entry, *h, type);
         rows_.fetch_add(1, std::memory_order_relaxed);
         pages_.fetch_add(pages, std::memory_order_relaxed);
@@ -131,7 +131,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
             if (to.run.is_another()) to.row->ops = nullptr;
             to.row = layout::template construct_header<huge_header>(to.run.first());
             *to.row = was;
-            provider_.arena().set_owner(to.run.first(), static_cast<page_header*>(to.row));
+            provider_.arena().set_owner(to.run.first(), layout::word_of(to.row));
         }
         to.row->pages = to.run.pages();
         if constexpr (Guard::wipes)
