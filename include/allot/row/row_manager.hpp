@@ -92,7 +92,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     {
         auto* const row = static_cast<std::byte*>(this->try_allocate(bytes, type, why));
         if (row == nullptr) return nullptr;
-        const bool is_huge = core_type::rows::page_at(bounds(), row).tag == 0;
+        const bool is_huge = detail::page_of_row(arena(), row)->tag == 0;
         if (is_huge) arena().zero(row, bytes);
         else std::memset(row, 0, bytes);
         return row;
