@@ -9,7 +9,7 @@
 // At the limit SQLite has no memory, as it may happen with any allocator: the statement ends with SQLITE_NOMEM, and its
 // changes are rolled back. Nothing is thrown through SQLite. The cache of pages is sqlite_pages.hpp.
 // Invariant: SQLite has one source in a process, from the constructor to the destructor, which shuts it down.
-// Cost: 1 KiB; a request is that of the source, and a load. Threads: any. The last refusals of 16 threads are kept.
+// Cost: 4 KiB; a request is that of the source, and a load. Threads: any. The last refusals of 16 threads are kept.
 // Source: SQLITE_CONFIG_MALLOC, 2008.
 #pragma once
 
@@ -136,7 +136,7 @@ class sqlite_memory {
             return sqlite3_config(SQLITE_CONFIG_MALLOC, &mine);
         });
         at = &source;
-        for (std::size_t i = 0; i != rounded.size(); ++i) rounded[i] = static_cast<std::uint16_t>(round_up_slow(i * 8));
+        for (std::size_t i = 0; i != rounded.size(); ++i) rounded[i] = round_up_slow(i * 8);
     }
     sqlite_memory(const sqlite_memory&) = delete;
     sqlite_memory& operator=(const sqlite_memory&) = delete;
@@ -145,8 +145,10 @@ class sqlite_memory {
     ~sqlite_memory() {
         sqlite3_shutdown();
         at = nullptr;
-        if (const auto n = living_allocations(); n != 0)
-            return report_misuse({.kind = misuse::living_handle, .heap = "sqlite_memory: a database is not closed"});
+        if (living_allocations() != 0) {
+            report_misuse({.kind = misuse::living_handle, .heap = "sqlite_memory: a database is not closed"});
+            return;
+        }
         sqlite3_config(SQLITE_CONFIG_MALLOC, &before_);
         detail::sqlite.has_memory = false;
     }
@@ -208,7 +210,7 @@ class sqlite_memory {
     }
 
     static inline Source* at = nullptr;                  // null: SQLite was shut down
-    static inline std::array<std::uint16_t, 513> rounded; // of sizes up to 4096, by eighths
+    static inline std::array<int, 513> rounded; // of multiples of 8 up to 4096
     sqlite3_mem_methods before_{};
 };
 
