@@ -73,18 +73,15 @@ class sqlite_cache {
     bool is_full() const noexcept { return purgeable_ && unused() != 0 && count() + 1 >= most_; }
 
     page* find(std::uint32_t key) const noexcept {
-        if (ALLOT_UNLIKELY(mask_ == 0)) return nullptr;
-        for (std::uint32_t i = hashes()[key & mask_]; i != 0; i = entries_[i].next)
-            if (entries_[i].key == key) return entries_[i].at;
-        return nullptr;
+        const item* const e = look_up(key);
+        return e != nullptr ? e->at : nullptr;
     }
-    void set_used(page& p) noexcept {
-        item& e = entries_[p.entry];
-        if (e.newer == used) return;
-        entries_[e.newer].older = e.older;
-        entries_[e.older].newer = e.newer;
-        e.newer = used;
-        add(unused_, -1);
+    // Null: it is not there.
+    ALLOT_ALWAYS_INLINE page* use(std::uint32_t key) noexcept {
+        item* const e = look_up(key);
+        if (e == nullptr) return nullptr;
+        if (e->newer != used) set_used(*e);
+        return e->at;
     }
     void set_unused(page& p) noexcept {
         item& e = entries_[p.entry];
@@ -106,9 +103,9 @@ class sqlite_cache {
     }
     // The page is no longer in the cache.
     void pull(page& p) noexcept {
-        set_used(p);
-        unhang(p.entry);
         item& e = entries_[p.entry];
+        if (e.newer != used) set_used(e);
+        unhang(p.entry);
         e.at = nullptr;
         e.next = free_;
         free_ = p.entry;
@@ -152,7 +149,8 @@ class sqlite_cache {
         mask_ = size - 1;
         if (old != nullptr) std::copy_n(old, old_end, entries_);
         else entries_[0] = {};
-        std::memset(hashes(), 0, size * sizeof(std::uint32_t));
+        hashes_ = reinterpret_cast<std::uint32_t*>(entries_ + size);
+        std::memset(hashes_, 0, size * sizeof(std::uint32_t));
         for (std::uint32_t i = 1; i < old_end; ++i)
             if (entries_[i].at != nullptr) hang(i);
         for (std::uint32_t i = size; i-- > std::max(old_end, 1u);) {
@@ -179,20 +177,33 @@ class sqlite_cache {
     static void add(std::atomic<std::uint32_t>& n, std::int32_t more) noexcept {
         n.store(n.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(more), std::memory_order_relaxed);
     }
-    std::uint32_t* hashes() const noexcept { return reinterpret_cast<std::uint32_t*>(entries_ + end_); }
+    ALLOT_ALWAYS_INLINE item* look_up(std::uint32_t key) const noexcept {
+        for (std::uint32_t i = hashes_[key & mask_]; i != 0; i = entries_[i].next)
+            if (ALLOT_LIKELY(entries_[i].key == key)) return &entries_[i];
+        return nullptr;
+    }
+    void set_used(item& e) noexcept {
+        entries_[e.newer].older = e.older;
+        entries_[e.older].newer = e.newer;
+        e.newer = used;
+        add(unused_, -1);
+    }
     void hang(std::uint32_t i) noexcept {
-        std::uint32_t& first = hashes()[entries_[i].key & mask_];
+        std::uint32_t& first = hashes_[entries_[i].key & mask_];
         entries_[i].next = first;
         first = i;
         highest_ = std::max(highest_, entries_[i].key);
     }
     void unhang(std::uint32_t i) noexcept {
-        std::uint32_t* at = &hashes()[entries_[i].key & mask_];
+        std::uint32_t* at = &hashes_[entries_[i].key & mask_];
         while (*at != i) at = &entries_[*at].next;
         *at = entries_[i].next;
     }
 
+    static inline std::uint32_t no_hashes[1] = {}; // of a cache without a table; never written
+
     item* entries_ = nullptr;
+    std::uint32_t* hashes_ = no_hashes;
     std::uint32_t end_ = 0, mask_ = 0, free_ = 0;
     std::uint32_t most_ = 100, highest_ = 0;
     std::atomic<std::uint32_t> count_{0}, unused_{0};
@@ -280,10 +291,10 @@ class sqlite_pages final : public reclaimer {
     // SQLite's thread in a cache.
     class inside {
       public:
-        explicit inside(cache& c) noexcept : entry_(c.entry) {
+        ALLOT_ALWAYS_INLINE explicit inside(cache& c) noexcept : entry_(c.entry) {
             while (ALLOT_UNLIKELY(!entry_.enter())) yield();
         }
-        ~inside() { entry_.leave(); }
+        ALLOT_ALWAYS_INLINE ~inside() { entry_.leave(); }
         inside(const inside&) = delete;
         inside& operator=(const inside&) = delete;
 
@@ -384,16 +395,16 @@ class sqlite_pages final : public reclaimer {
         cache& c = of(in);
         {
             const inside here(c);
-            if (page* const p = c.find(key); ALLOT_LIKELY(p != nullptr)) {
-                c.set_used(*p);
-                return &p->shown;
-            }
-            if (make == 0 || (make == 1 && !c.has_room())) return nullptr;
+            if (page* const p = c.use(key); ALLOT_LIKELY(p != nullptr)) return &p->shown;
+        }
+        return make != 0 ? fetch_new(c, key, make == 2) : nullptr;
+    }
+    ALLOT_NOINLINE static sqlite3_pcache_page* fetch_new(cache& c, unsigned key, bool in_any_case) noexcept {
+        {
+            const inside here(c);
+            if (!in_any_case && !c.has_room()) return nullptr;
             if (c.is_full()) return put(c, *c.pull_oldest(), key);
         }
-        return fetch_new(c, key);
-    }
-    ALLOT_NOINLINE static sqlite3_pcache_page* fetch_new(cache& c, unsigned key) noexcept {
         if (ALLOT_UNLIKELY(c.needs_table()) && !grow(c)) return nullptr;
         void* memory = allocate(c.page_bytes());
         if (ALLOT_UNLIKELY(memory == nullptr)) {

@@ -104,7 +104,11 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
         return allot::is_shared(row);
     }
     /// Returns: bytes that the row may use; 0 outside every arena.
-    std::size_t capacity(const void* row) const noexcept { return allot::capacity(row); }
+    std::size_t capacity(const void* row) const noexcept {
+        if constexpr (!policies::counts && policies::host_touches_rows && ALLOT_CHECKED == 0)
+            if (const std::size_t plain = detail::capacity_plain(core_, row); ALLOT_LIKELY(plain != 0)) return plain;
+        return allot::capacity(row);
+    }
     /// Returns: the capacity that a row for such a request would have; 0: no row can be so large, or it is misuse.
     std::size_t capacity_for(std::size_t bytes, const row_type& type = untyped) const noexcept {
         return detail::capacity_for(core_, bytes, type);

@@ -52,6 +52,19 @@ template <class Core> std::size_t capacity_for(const Core& core, std::size_t byt
     return has == 0 || has - check > static_cast<std::size_t>(PTRDIFF_MAX) ? 0 : has - check;
 }
 
+// The capacity of a row of a size class, by the page map alone; 0: another row, or none.
+// Requires: rows without counts, which are not checked: the address is that of a row.
+template <class Core> ALLOT_ALWAYS_INLINE std::size_t capacity_plain(const Core& core, const void* row) noexcept {
+    const arena_bounds& in = core.arena().view();
+    const std::size_t at = in.offset(row);
+    if (at >= in.bytes) return 0;
+    const std::uintptr_t tag = in.tag_at(at);
+    const auto index = static_cast<std::uint32_t>(heap_tag::index(tag));
+    const auto* const heap = index < core.buckets().count() ? core.buckets().find(index) : nullptr;
+    if (heap == nullptr || heap->tag() != tag) return 0;
+    return core.buckets().row_bytes(index) - Core::rows::guard::row_bytes;
+}
+
 // Publishes nothing: no other thread uses the row.
 struct at_once {};
 
