@@ -69,6 +69,12 @@ class sqlite_cache {
     void set_most(std::uint32_t pages) noexcept { most_ = pages; }
     // Whether pages in use leave room for others, so that SQLite need not write some first.
     bool has_room() const noexcept { return !purgeable_ || count() - unused() < most_ - most_ / 10; }
+    // True for each 256 pages more than ever before.
+    bool has_grown() noexcept {
+        if (ALLOT_LIKELY(count() < grown_)) return false;
+        grown_ = count() + 256;
+        return true;
+    }
     // Whether a new page is to take the place of an unused one.
     bool is_full() const noexcept { return purgeable_ && unused() != 0 && count() + 1 >= most_; }
 
@@ -205,7 +211,7 @@ class sqlite_cache {
     item* entries_ = nullptr;
     std::uint32_t* hashes_ = no_hashes;
     std::uint32_t end_ = 0, mask_ = 0, free_ = 0;
-    std::uint32_t most_ = 100, highest_ = 0;
+    std::uint32_t most_ = 100, highest_ = 0, grown_ = 256;
     std::atomic<std::uint32_t> count_{0}, unused_{0};
     const std::size_t bytes_, extra_;
     const bool purgeable_;
@@ -406,6 +412,9 @@ class sqlite_pages final : public reclaimer {
             if (c.is_full()) return put(c, *c.pull_oldest(), key);
         }
         if (ALLOT_UNLIKELY(c.needs_table()) && !grow(c)) return nullptr;
+        // What other sizes have left empty serves a database that grows.
+        if constexpr (requires(Source& s) { s.release_empty_pages(); })
+            if (c.has_grown() && at != nullptr) at->source_.release_empty_pages();
         void* memory = allocate(c.page_bytes());
         if (ALLOT_UNLIKELY(memory == nullptr)) {
             if (c.is_purgeable()) {
