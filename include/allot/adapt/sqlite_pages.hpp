@@ -406,12 +406,14 @@ class sqlite_pages final : public reclaimer {
         return make != 0 ? fetch_new(c, key, make == 2) : nullptr;
     }
     ALLOT_NOINLINE static sqlite3_pcache_page* fetch_new(cache& c, unsigned key, bool in_any_case) noexcept {
+        bool needs_table = false;
         {
             const inside here(c);
             if (!in_any_case && !c.has_room()) return nullptr;
             if (c.is_full()) return put(c, *c.pull_oldest(), key);
+            needs_table = c.needs_table();
         }
-        if (ALLOT_UNLIKELY(c.needs_table()) && !grow(c)) return nullptr;
+        if (ALLOT_UNLIKELY(needs_table) && !grow(c)) return nullptr;
         // What other sizes have left empty serves a database that grows.
         if constexpr (requires(Source& s) { s.release_empty_pages(); })
             if (c.has_grown() && at != nullptr) at->source_.release_empty_pages();
@@ -439,10 +441,10 @@ class sqlite_pages final : public reclaimer {
         const std::size_t bytes = cache::table_bytes(c.next_size());
         void* memory = allocate(bytes);
         if (memory == nullptr) memory = allocate_again(bytes);
-        if (memory == nullptr) return !c.needs_table(); // a page was dropped meanwhile
         void* old = nullptr;
         {
             const inside here(c);
+            if (memory == nullptr) return !c.needs_table(); // a page was dropped meanwhile
             old = c.set_table(memory, c.next_size());
         }
         if (old != nullptr) release(old);
