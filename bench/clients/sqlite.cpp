@@ -3,8 +3,8 @@
 //     allot_client_sqlite [--set default|allot|allot_memory] [--limit BYTES] [--scale N]
 //
 // One thread. In memory: inserts, indexes, joins, sorts, updates and deletes of three tables, and statements that are
-// prepared for one use. Then a file in WAL mode: four reads to a write, with a cache of 4 MiB that is less than the file.
-// `allot_memory` leaves the pages to SQLite's own cache. `asked_bytes`: SQLite's own peak count, and the pages.
+// prepared for one use. Then a file in WAL mode: four reads to a write, with a cache of 4 MiB that is less than the
+// file. `allot_memory` leaves the pages to SQLite's own cache. `asked_bytes`: SQLite's own peak count, and the pages.
 #include <clients/client.hpp>
 
 #include <allot/adapt/sqlite.hpp>
@@ -116,21 +116,26 @@ class load {
             statement item{db, "insert into item values(?, ?, ?, ?)"};
             for (std::uint64_t i = 0; i != orders; ++i) {
                 order.run(i, random_() % customers, random_() % 2'000, text(60));
-                for (std::uint64_t j = random_() % 7; j != 0; --j) item.run(i, random_() % 5'000, random_() % 10'000, text(40));
+                for (std::uint64_t j = random_() % 7; j != 0; --j)
+                    item.run(i, random_() % 5'000, random_() % 10'000, text(40));
             }
         }
         db.run("commit");
         db.run("create index order_customer on orders(customer, day); create index item_order on item(orders);"
                "create index item_comment on item(comment)");
         for (std::uint64_t region = 0; region != 25; ++region)
-            sum += statement{db, "select c.name, count(*), sum(i.price) from customer c join orders o on o.customer = c.id "
-                                 "join item i on i.orders = o.id where c.region = ? group by c.id order by 3 desc limit 20"}
+            sum += statement{db,
+                             "select c.name, count(*), sum(i.price) from customer c join orders o on o.customer = c.id "
+                             "join item i on i.orders = o.id where c.region = ? group by c.id order by 3 desc limit 20"}
                        .run(region);
-        sum += statement{db, "select part, count(distinct orders), max(comment) from item group by part order by 2, 1"}.run();
+        sum += statement{db, "select part, count(distinct orders), max(comment) from item group by part order by 2, 1"}
+                   .run();
         // Statements for one use, as of a program that makes its own text.
         for (std::uint64_t i = 0; i != n(15'000); ++i)
-            sum += statement{db, "select o.note, i.price, i.comment from orders o left join item i on i.orders = o.id where o.id = " +
-                                 std::to_string(random_() % orders) + " and i.price > " + std::to_string(random_() % 5'000)}
+            sum += statement{db, "select o.note, i.price, i.comment from orders o left join item i on i.orders = o.id "
+                                 "where o.id = " +
+                                     std::to_string(random_() % orders) + " and i.price > " +
+                                     std::to_string(random_() % 5'000)}
                        .run();
         db.run("begin");
         {
@@ -144,7 +149,9 @@ class load {
             }
         }
         db.run("commit");
-        sum += statement{db, "select comment, orders from item order by substr(comment, 4), orders limit 1000 offset 5000"}.run();
+        sum +=
+            statement{db, "select comment, orders from item order by substr(comment, 4), orders limit 1000 offset 5000"}
+                .run();
         sum += statement{db, "select sum(price), count(*), sum(length(comment)) from item"}.run();
         return sum;
     }
@@ -153,7 +160,8 @@ class load {
         database db{path, look_};
         std::uint64_t sum = 0;
         db.run("pragma journal_mode = wal; pragma synchronous = off; pragma cache_size = -4096;"
-               "create table event(id integer primary key, source int, body text); create index by_source on event(source)");
+               "create table event(id integer primary key, source int, body text); create index by_source on "
+               "event(source)");
         const std::uint64_t events = n(60'000);
         db.run("begin");
         {
@@ -194,7 +202,8 @@ class load {
 int measure(const bench::client_options& with, std::function<void()> look, const std::function<std::size_t()>& asked,
             const std::function<std::size_t()>& held) {
     std::string folder = (std::filesystem::temp_directory_path() / "allot-sqlite-XXXXXX").string();
-    if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot make a folder for the database: " + folder);
+    if (::mkdtemp(folder.data()) == nullptr)
+        throw std::runtime_error("cannot make a folder for the database: " + folder);
     std::string outcome = "done";
     std::uint64_t sum = 0;
     bench::client_run all;
@@ -230,7 +239,8 @@ int measure_allot(const bench::client_options& with) {
 int main(int argc, char** argv) {
     bench::client_options with;
     with.set = "allot";
-    if (int code = 0; !with.parse("SQLite's memory", {"default", "allot", "allot_memory"}, argc, argv, code)) return code;
+    if (int code = 0; !with.parse("SQLite's memory", {"default", "allot", "allot_memory"}, argc, argv, code))
+        return code;
     try {
         if (with.set != "default") return measure_allot(with);
         if (with.limit != 0) sqlite3_hard_heap_limit64(static_cast<sqlite3_int64>(with.limit));

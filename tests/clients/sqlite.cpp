@@ -203,8 +203,9 @@ TEMPLATE_TEST_CASE("statements that run out of memory harm no database", "[adapt
         if (TestType::value) cache.emplace(rows);
         database kept{file.path()};
         REQUIRE(kept.run("create table k(a integer primary key, b text); create index k_b on k(b);") == SQLITE_OK);
-        REQUIRE(kept.run("begin; create table t(a, b);" + fill(500) + "insert into k select a, b from t; drop table t;"
-                                                                       "commit") == SQLITE_OK);
+        REQUIRE(kept.run("begin; create table t(a, b);" + fill(500) +
+                         "insert into k select a, b from t; drop table t;"
+                         "commit") == SQLITE_OK);
         int refused = 0, served = 0;
         for (int step = 0; step != 80; ++step) {
             rows.trim();

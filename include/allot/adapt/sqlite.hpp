@@ -179,9 +179,8 @@ class sqlite_memory {
         Source* const from = at;
         if (ALLOT_UNLIKELY(from == nullptr)) return nullptr;
         if (void* const p = adapt::try_allocate(*from, unsigned_of(n), align); ALLOT_LIKELY(p != nullptr)) return p;
-        return detail::allocate_for_sqlite(unsigned_of(n), [=](charge_status* why) {
-            return adapt::try_allocate(*from, unsigned_of(n), align, why);
-        });
+        return detail::allocate_for_sqlite(
+            unsigned_of(n), [=](charge_status* why) { return adapt::try_allocate(*from, unsigned_of(n), align, why); });
     }
     static void free(void* p) noexcept {
         if (Source* const to = at; ALLOT_LIKELY(to != nullptr)) adapt::release(*to, p);
@@ -209,7 +208,7 @@ class sqlite_memory {
         return has >= n && has <= most ? static_cast<int>(has) : signed_of((n + 7) / 8 * 8);
     }
 
-    static inline Source* at = nullptr;                  // null: SQLite was shut down
+    static inline Source* at = nullptr;         // null: SQLite was shut down
     static inline std::array<int, 513> rounded; // of multiples of 8 up to 4096
     sqlite3_mem_methods before_{};
 };

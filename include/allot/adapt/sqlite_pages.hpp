@@ -145,7 +145,9 @@ class sqlite_cache {
     // ---- its table: entries, then hashes, a power of two of each
     bool needs_table() const noexcept { return free_ == 0; }
     std::uint32_t next_size() const noexcept { return end_ == 0 ? 64 : 2 * end_; }
-    static std::size_t table_bytes(std::uint32_t size) noexcept { return size * (sizeof(item) + sizeof(std::uint32_t)); }
+    static std::size_t table_bytes(std::uint32_t size) noexcept {
+        return size * (sizeof(item) + sizeof(std::uint32_t));
+    }
     // Returns: the old one, which is no longer used; null: there was none.
     void* set_table(void* memory, std::uint32_t size) noexcept {
         item* const old = entries_;
@@ -231,7 +233,8 @@ class sqlite_pages final : public reclaimer {
   public:
     /// Called for requests that the account of the source refuses, or one above; where it has none, only for SQLite's.
     /// Throws: std::logic_error if SQLite is in use, or another sqlite_pages lives.
-    explicit sqlite_pages(Source& source, std::uint32_t cost = 1) : reclaimer("pages of SQLite", cost), source_(source) {
+    explicit sqlite_pages(Source& source, std::uint32_t cost = 1)
+        : reclaimer("pages of SQLite", cost), source_(source) {
         configure();
         if constexpr (requires { source.account(); }) add_to(source.account());
     }
@@ -313,7 +316,7 @@ class sqlite_pages final : public reclaimer {
             if (const int code = sqlite3_config(SQLITE_CONFIG_GETPCACHE2, &before_); code != SQLITE_OK) return code;
             static constexpr auto begin = [](void*) noexcept { return SQLITE_OK; };
             static constexpr auto end = [](void*) noexcept {};
-            const sqlite3_pcache_methods2 mine{1,      nullptr, begin,  end,    &create,   &set_most, &count_of,
+            const sqlite3_pcache_methods2 mine{1,      nullptr, begin,  end,       &create,  &set_most, &count_of,
                                                &fetch, &unpin,  &rekey, &truncate, &destroy, &shrink};
             return sqlite3_config(SQLITE_CONFIG_PCACHE2, &mine);
         });
@@ -414,9 +417,8 @@ class sqlite_pages final : public reclaimer {
             needs_table = c.needs_table();
         }
         if (ALLOT_UNLIKELY(needs_table) && !grow(c)) return nullptr;
-        // What other sizes have left empty serves a database that grows.
-        if constexpr (requires(Source& s) { s.release_empty_pages(); })
-            if (c.has_grown() && at != nullptr) at->source_.release_empty_pages();
+        // A database that grows, by 1 MiB or so, does not grow beside memory that sorts and other sizes left empty.
+        if (ALLOT_UNLIKELY(c.has_grown()) && at != nullptr) at->source_.trim();
         void* memory = allocate(c.page_bytes());
         if (ALLOT_UNLIKELY(memory == nullptr)) {
             if (c.is_purgeable()) {
