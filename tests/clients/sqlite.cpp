@@ -353,6 +353,64 @@ TEST_CASE("SQLite's own requests take pages that no statement uses", "[adapt]") 
     CHECK(rows.peak() <= 4_MiB);
 }
 
+// What SQLite's manual says of xFetch and the others, also what this SQLite does not need.
+TEST_CASE("a cache keeps SQLite's contract", "[adapt]") {
+    of_a_limit of;
+    sqlite_pages pages{of.source};
+    sqlite3_pcache_methods2 calls{};
+    REQUIRE(sqlite3_config(SQLITE_CONFIG_GETPCACHE2, &calls) == SQLITE_OK);
+    sqlite3_pcache* const cache = calls.xCreate(4096, 216, 1);
+    REQUIRE(cache != nullptr);
+    calls.xCachesize(cache, 100);
+    const auto get = [&](unsigned key, int make) { return calls.xFetch(cache, key, make); };
+    std::vector<sqlite3_pcache_page*> all;
+    for (unsigned key = 1; key <= 90; ++key) {
+        CHECK(get(key, 0) == nullptr);
+        all.push_back(get(key, 1));
+        REQUIRE(all.back() != nullptr);
+        CHECK(*static_cast<void**>(all.back()->pExtra) == nullptr);
+        std::memset(all.back()->pBuf, static_cast<int>(key), 4096);
+        std::memset(all.back()->pExtra, 0xff, 216);
+    }
+    CHECK(get(91, 1) == nullptr); // SQLite is to write some first
+    for (unsigned key = 91; key <= 110; ++key) REQUIRE(get(key, 2) != nullptr);
+    CHECK(calls.xPagecount(cache) == 110);
+    CHECK(pages.unused_pages() == 0);
+    for (unsigned key = 110; key > 100; --key) calls.xUnpin(cache, get(key, 0), 1);
+    CHECK(calls.xPagecount(cache) == 100);
+    // The one that was not used for the longest time serves again, with new extra bytes.
+    for (unsigned key : {3u, 1u, 2u}) calls.xUnpin(cache, all[key - 1], 0);
+    CHECK(pages.unused_pages() == 3);
+    CHECK(get(1, 0) == all[0]);
+    sqlite3_pcache_page* const again = get(200, 2);
+    CHECK(again == all[2]);
+    CHECK(*static_cast<void**>(again->pExtra) == nullptr);
+    CHECK(get(3, 0) == nullptr);
+    CHECK(calls.xPagecount(cache) == 100);
+    // A page takes the number of another one, which goes.
+    calls.xUnpin(cache, get(2, 0), 0);
+    calls.xRekey(cache, all[0], 1, 2);
+    CHECK(get(1, 0) == nullptr);
+    CHECK(get(2, 0) == all[0]);
+    CHECK(static_cast<const char*>(all[0]->pBuf)[4095] == 1);
+    CHECK(calls.xPagecount(cache) == 99);
+    calls.xTruncate(cache, 51);
+    CHECK(calls.xPagecount(cache) == 48);
+    CHECK(get(200, 0) == nullptr);
+    CHECK(get(50, 0) == all[49]);
+    CHECK(static_cast<const char*>(all[49]->pBuf)[17] == 50);
+    for (unsigned key : {10u, 11u, 12u}) calls.xUnpin(cache, all[key - 1], 0);
+    calls.xCachesize(cache, 46);
+    CHECK(calls.xPagecount(cache) == 46);
+    CHECK(get(12, 0) == all[11]);
+    calls.xUnpin(cache, all[11], 0);
+    calls.xShrink(cache);
+    CHECK(calls.xPagecount(cache) == 45);
+    calls.xDestroy(cache); // also with pages in use
+    CHECK(pages.pages() == 0);
+    CHECK(of.living() == 0);
+}
+
 TEST_CASE("threads use databases while others take their pages", "[adapt]") {
     of_a_tree of;
     const temporary_file file;
