@@ -35,6 +35,7 @@ struct late : allot::policies<allot::guard::quarantine<16>, allot::slots::bitmap
 struct in_tree : allot::policies<allot::ledger::tree> {};
 struct spilling : allot::policies<allot::ledger::tree, allot::spill::chain> {};
 struct tenant : allot::policies<allot::page::of<allot::arena<>>> {};
+struct uncounted_canaries : allot::with<tenant, allot::count::none, allot::guard::canary> {};
 
 } // namespace
 
@@ -181,6 +182,23 @@ TEST_CASE("the capacity of a request is known before it", "[row][resize]") {
     SECTION("canaries") {
         allot::row_manager<canaries> rows;
         check(rows);
+    }
+    SECTION("without counts") {
+        allot::row_manager<allot::use::containers> rows;
+        check(rows);
+        CHECK(rows.capacity(nullptr) == 0);
+        CHECK(rows.capacity(&rows) == 0);
+    }
+    SECTION("without counts, with canaries, and rows of another set in the arena") {
+        allot::arena<> shared{allot::page_bytes{64_KiB}};
+        allot::row_manager<uncounted_canaries> rows{shared};
+        allot::row_manager<tenant> others{shared};
+        check(rows);
+        for (const std::size_t bytes : {1u, 40u, 100u, 1000u, 100'000u}) {
+            void* const row = others.allocate(bytes);
+            CHECK(rows.capacity(row) == others.capacity(row));
+            others.release(row);
+        }
     }
     SECTION("sizes of packed rows") {
         allot::row_manager<sets::packed> rows;

@@ -62,7 +62,7 @@ template <class Core> ALLOT_ALWAYS_INLINE std::size_t capacity_plain(const Core&
     const auto index = static_cast<std::uint32_t>(heap_tag::index(tag));
     const auto* const heap = index < core.buckets().count() ? core.buckets().find(index) : nullptr;
     if (heap == nullptr || heap->tag() != tag) return 0;
-    return core.buckets().row_bytes(index) - Core::rows::guard::row_bytes;
+    return core.buckets().row_bytes(index);
 }
 
 // Publishes nothing: no other thread uses the row.
