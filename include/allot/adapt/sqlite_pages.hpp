@@ -6,6 +6,7 @@
 // Pages that no statement uses are kept as long as their database allows it (PRAGMA cache_size). They are given up for
 // requests that an account refuses, for SQLite's own requests, and for pages of other databases. Pages of databases in
 // memory, and pages that were changed and not written, are never given up.
+//
 // Invariant: SQLite uses a cache on one thread at a time; another one enters it as sync/owner_entry.hpp says. No memory
 // is requested inside, so that a request may drop pages of any cache.
 // Cost: 28 bytes per page and their growth by doubling; a look-up is two stores and three loads more than SQLite's own.
