@@ -28,7 +28,7 @@ CLIENTS = {
               "ends_at": 1.08,
               "goals": [("CPU of the first pass, to the best of Arrow's pools", "first_pass_cpu_s", "best", 1.0),
                         ("CPU of the second pass, to the best of Arrow's pools", "second_pass_cpu_s", "best", 1.0)]},
-    "sqlite": {"sets": ["default", "allot"], "same": "checksum", "about":
+    "sqlite": {"sets": ["default", "allot_memory", "allot"], "same": "checksum", "about":
                "SQLite: inserts, indexes, joins and updates in memory, and a mixed load of a file",
                "goals": [("CPU to glibc's", "cpu_s", "best", 0.92), ("peak resident memory to glibc's", "peak_rss_bytes", "best", 1.0)]},
     "rocksdb": {"sets": ["default", "allot"], "same": "checksum", "about":
