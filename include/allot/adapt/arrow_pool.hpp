@@ -62,7 +62,7 @@ template <block_source Memory> class arrow_pool final : public arrow::MemoryPool
             *ptr = no_bytes;
         } else if (old != no_bytes && static_cast<std::size_t>(new_size) <= memory_->capacity(old)) {
             const auto keep = static_cast<std::size_t>(std::min(old_size, new_size));
-            *ptr = static_cast<std::uint8_t*>( // it stays where nothing smaller is to be had
+            *ptr = static_cast<std::uint8_t*>( // it stays where nothing smaller is free
                 adapt::try_resize(*memory_, old, keep, static_cast<std::size_t>(new_size), align_of(alignment)));
         } else if (old == no_bytes || !memory_->resize(old, static_cast<std::size_t>(new_size))) {
             std::uint8_t* to = nullptr;

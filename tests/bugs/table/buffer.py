@@ -4,13 +4,13 @@ from .bug import bug
 BUGS = {
     "lent_block_leaves_the_tree": bug(
         "unit/buffer/drill.cpp",
-        "return_to(from.lender_to(charged)->node(), charged.node(), m.bytes);",
+        "return_to(lender.node(), charged.node(), m.bytes);",
         "charged.refund(m.bytes);",
         law=1),
     "buffer_memory_kept_by_a_refused_request": bug(
         "unit/buffer/buffers.cpp",
-        "return undo_take(from, m, s), raw_view{};",
-        "return raw_view{};",
+        "return undo_take(from, m, s), memory_block{};",
+        "return memory_block{};",
         law=2),
     "try_transfer_exceeds_limits": bug(
         "threads/buffers.cpp",

@@ -41,7 +41,7 @@ BUGS = {
         law=7),
     "page_given_with_its_owner": bug(
         "unit/row/page_map.cpp",
-        ".set_owner(memory, nullptr);",
+        "arena.set_owner(memory + at, nullptr);",
         ";",
         law=2),
     "home_dies_under_its_threads": bug(
@@ -73,8 +73,8 @@ BUGS = {
         law=5),
     "leaving_pages_not_in_transit": bug(
         "threads/short_of_memory.cpp",
-        "if (count_++ == 0) move_.begin();",
-        "++count_;",
+        "if (count_ == 0) move_.begin();",
+        "",
         "provider_.given(count_, move_);",
         wait(1, 100) + "provider_.given(count_);",
         law=2),

@@ -104,8 +104,8 @@ TEMPLATE_TEST_CASE("zeroed bytes are zero, of a second use too", "[adapt]", rows
                    rows_of<allot::use::containers>, blocks_of, charged_of) {
     TestType of;
     for (const std::size_t align : {std::size_t{8}, std::size_t{64}})
-        for (const std::size_t bytes :
-             {std::size_t{0}, std::size_t{1}, std::size_t{100}, std::size_t{5000}, 20_KiB - 3, 64_KiB, 1_MiB, 3_MiB - 77})
+        for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{100}, std::size_t{5000}, 20_KiB - 3,
+                                        64_KiB, 1_MiB, 3_MiB - 77})
             for (int use = 0; use != 3; ++use) {
                 void* const p = adapt::try_allocate_zeroed(of.source, bytes, align);
                 REQUIRE(p != nullptr);
