@@ -111,8 +111,8 @@ const known_query& query_named(const std::string& name) {
 outcome run_all(const options& asked, const database& from, std::size_t limit, unsigned at_once,
                 const nlohmann::json& expected, trace* into = nullptr, shared::memory_page* page = nullptr) {
     outcome out;
-    std::vector<allot::account_line> lines(page != nullptr ? 1024 : 0);
-    allot::account_peak fullest{lines};
+    std::vector<allot::account_line> at_peak(page != nullptr ? 1024 : 0);
+    allot::account_peak fullest{at_peak};
     engine in{{.memory = limit,
                .threads = asked.threads,
                .spill = asked.spill == "none" ? "" : asked.spill,
