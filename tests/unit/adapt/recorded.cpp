@@ -1,0 +1,159 @@
+// Sources of bytes that record: each face works over them, and the recording is what the program asked for.
+#include <support/catch.hpp>
+
+#include <allot/adapt/pmr.hpp>
+#include <allot/adapt/recorded.hpp>
+#include <allot/adapt/std_allocator.hpp>
+#include <allot/buffer/charged_blocks.hpp>
+#include <allot/buffers.hpp>
+#include <allot/chunk_arena.hpp>
+#include <allot/ledger/pool.hpp>
+#include <allot/use/containers.hpp>
+#include <allot/watch/recording_reader.hpp>
+
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <memory_resource>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace allot::literals;
+using allot::adapt::recorded;
+
+namespace {
+
+struct pool_blocks : allot::policies<allot::ledger::pool> {};
+
+struct recorded_text {
+    std::string all;
+    allot::recording trace{{[](void* self, std::string_view piece) noexcept {
+                                static_cast<recorded_text*>(self)->all += piece;
+                                return 0;
+                            },
+                            this},
+                           allot::recording_format::text};
+
+    // The operations, without thread 0 of stream 0.
+    std::string lines() {
+        CHECK(trace.close() == 0);
+        std::istringstream from{all};
+        std::string text;
+        for (std::string line; std::getline(from, line);)
+            if (line[0] != '#') text += line.substr(0, line.ends_with(" 0 0") ? line.size() - 4 : line.size()) + '\n';
+        return text;
+    }
+};
+
+} // namespace
+
+TEST_CASE("a recorded row manager writes what containers ask for", "[adapt]") {
+    allot::row_manager<allot::use::containers> rows;
+    recorded_text to;
+    const recorded source{rows, to.trace};
+    void* missing = nullptr;
+    {
+        allot::adapt::memory_resource memory{source};
+        std::pmr::vector<char> bytes(100, 'x', &memory);
+        bytes.resize(150);
+        missing = memory.allocate(10, 64); // is live at the end
+        std::vector<int, allot::adapt::std_allocator<int, const recorded<decltype(rows)>>> numbers(
+            10, allot::adapt::std_allocator<int, const recorded<decltype(rows)>>{source});
+        CHECK(rows.live_rows() == 3);
+    }
+    CHECK(to.lines() == "a 1 100 8\na 2 200 8\nd 1\na 3 10 64\na 4 40 8\nd 4\nd 2\nend 7\n");
+    CHECK(rows.live_rows() == 1);
+    source.release(missing); // after the end: not recorded
+    CHECK(rows.live_rows() == 0);
+}
+
+TEST_CASE("calls as malloc() and realloc() are recorded, refusals are not", "[adapt]") {
+    allot::row_manager<allot::use::containers> rows{allot::limit{1_MiB}};
+    recorded_text to;
+    recorded source{rows, to.trace};
+    void* p = allot::adapt::try_allocate(source, 100, 8);
+    p = allot::adapt::try_resize(source, p, 100, 1000, 8); // moves
+    REQUIRE(p != nullptr);
+    CHECK(allot::adapt::try_resize(source, p, 100, 2_MiB, 8) == nullptr);
+    CHECK(allot::adapt::try_allocate(source, 2_MiB, 8) == nullptr);
+    CHECK_THROWS_AS(source.resize(p, 1000, 2_MiB), allot::out_of_memory);
+    allot::adapt::release(source, p);
+    void* const zeros = allot::adapt::try_allocate_zeroed(source, 20, 16);
+    allot::adapt::deallocate(source, zeros, 20, 16);
+    CHECK(to.lines() == "a 1 100 8\nr 1 1000\nd 1\na 2 20 16\nd 2\nend 5\n");
+    CHECK(rows.live_rows() == 0);
+}
+
+TEST_CASE("a recorded chunk arena writes blocks, of buffers and of accounts too", "[adapt]") {
+    allot::account engine{allot::name{"engine"}, allot::limit{64_MiB}};
+    allot::account scan{engine, allot::name{"scan"}};
+    allot::chunk_arena<pool_blocks> pool{engine};
+    recorded_text to;
+    recorded blocks{pool, to.trace};
+    {
+        const allot::buffer_memory memory{blocks};
+        const allot::buffer b = memory.allocate(scan, 5000);
+        CHECK(scan.used() >= 5000); // lent by the pool
+    }
+    CHECK(scan.used() == 0);
+    allot::charged_blocks of_scan{pool, scan};
+    recorded charged{of_scan, to.trace};
+    void* p = allot::adapt::try_allocate(charged, 100'000, 4096);
+    p = allot::adapt::try_resize(charged, p, 100'000, 9_MiB, 4096);
+    REQUIRE(p != nullptr);
+    CHECK(scan.used() >= 9_MiB);
+    CHECK(charged.capacity(p) >= 9_MiB);
+    allot::adapt::release(charged, p);
+    const allot::block z = blocks.try_allocate_zeroed(64);
+    blocks.deallocate(z);
+    const std::string lines = to.lines();
+    CAPTURE(lines);
+    CHECK(lines.starts_with("a 1 5000 64\nd 1\na 2 100000 4096\n"));
+    CHECK(lines.find(" 9437184") != std::string::npos);
+    CHECK(pool.stats().live == 0);
+    // The operations themselves, whichever way the block grew.
+    std::istringstream from{to.all};
+    allot::recording_reader reader{from};
+    std::map<std::uint64_t, std::size_t> live;
+    for (allot::recorded_operation o; reader.next(o);) {
+        if (o.kind == allot::recorded_kind::deallocate) CHECK(live.erase(o.id) == 1);
+        else live[o.id] = o.bytes;
+    }
+    CHECK(reader.error() == "");
+    CHECK(live.empty());
+}
+
+TEST_CASE("threads that hand rows to each other leave a recording in order", "[adapt]") {
+    allot::row_manager<allot::use::containers> rows;
+    recorded_text to;
+    recorded source{rows, to.trace};
+    const auto work = [&] {
+        for (int i = 0; i != 3'000; ++i) { // addresses go from thread to thread by the caches
+            std::vector<void*> some;
+            for (int k = 0; k != 8; ++k) some.push_back(source.try_allocate(5'000));
+            some[0] = source.try_resize(some[0], 5'000, 30'000);
+            for (void* const p : some) source.release(p);
+        }
+    };
+    {
+        std::jthread a{work}, b{work}, c{work};
+    }
+    CHECK(to.trace.close() == 0);
+    CHECK(rows.live_rows() == 0);
+    std::istringstream from{to.all};
+    allot::recording_reader reader{from};
+    std::map<std::uint64_t, std::size_t> live;
+    std::size_t n = 0;
+    bool good = true;
+    for (allot::recorded_operation o; reader.next(o); ++n) {
+        if (o.kind == allot::recorded_kind::allocate) good = good && live.emplace(o.id, o.bytes).second;
+        else if (o.kind == allot::recorded_kind::resize) good = good && live.count(o.id) == 1;
+        else good = good && live.erase(o.id) == 1;
+    }
+    CHECK(good);
+    CHECK(reader.error() == "");
+    CHECK(n == 3U * 3'000 * 17);
+    CHECK(live.empty());
+}

@@ -1,0 +1,206 @@
+// The recorded format: what is written is read again, and damage is an error with its place.
+#include <support/catch.hpp>
+
+#include <allot/watch/recording.hpp>
+#include <allot/watch/recording_reader.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+using allot::recorded_kind;
+using allot::recorded_operation;
+using allot::recording_format;
+
+namespace {
+
+struct text_sink {
+    std::string all;
+    std::size_t room = SIZE_MAX; // then writes fail
+
+    allot::recording_sink sink() {
+        return {[](void* self, std::string_view piece) noexcept {
+                    auto& to = *static_cast<text_sink*>(self);
+                    if (to.all.size() + piece.size() > to.room) return ENOSPC;
+                    to.all += piece;
+                    return 0;
+                },
+                this};
+    }
+};
+
+struct read_back {
+    std::vector<recorded_operation> operations;
+    std::string error;
+    bool has_end = false;
+};
+read_back read_all(const std::string& text) {
+    std::istringstream from{text};
+    allot::recording_reader reader{from};
+    read_back all;
+    for (recorded_operation o; reader.next(o);) all.operations.push_back(o);
+    all.error = reader.error(), all.has_end = reader.has_end();
+    return all;
+}
+
+std::byte memory[4096];
+
+// Allocations of all sizes and alignments, resizes and deallocations.
+std::string recorded_run(recording_format format, std::size_t operations) {
+    text_sink to;
+    allot::recording trace{to.sink(), format};
+    std::mt19937_64 random{7};
+    std::vector<bool> live(sizeof memory);
+    for (std::size_t i = 0; i != operations; ++i) {
+        const std::size_t at = random() % sizeof memory;
+        const std::size_t bytes = random() >> random() % 64;
+        if (!live[at]) trace.allocated(memory + at, bytes, std::size_t{1} << random() % 32, random() % 2);
+        else if (random() % 4 != 0) trace.deallocating(memory + at);
+        else allot::recording::resizing{trace, memory + at}.done(memory + at, bytes);
+        live[at] = live[at] ? false : true;
+    }
+    CHECK(trace.close() == 0);
+    return to.all;
+}
+
+} // namespace
+
+TEST_CASE("a recording is read as it was written, as text and as bytes", "[watch]") {
+    const read_back text = read_all(recorded_run(recording_format::text, 20'000)),
+                    bytes = read_all(recorded_run(recording_format::binary, 20'000));
+    CHECK(text.error == "");
+    CHECK(bytes.error == "");
+    CHECK(text.has_end);
+    CHECK(bytes.has_end);
+    CHECK(text.operations.size() > 15'000);
+    CHECK(text.operations == bytes.operations);
+}
+
+TEST_CASE("encoded operations are decoded to the same, at the ends of all ranges", "[watch]") {
+    const std::vector<recorded_operation> all{
+        {recorded_kind::allocate, 1, 0, 1, 0, 0},
+        {recorded_kind::allocate, UINT64_MAX, UINT64_MAX, 1U << 31, 7, UINT32_MAX},
+        {recorded_kind::resize, 0, UINT64_MAX, 1, UINT32_MAX, 0},
+        {recorded_kind::deallocate, UINT64_MAX / 2, 0, 1, 0, 1}};
+    std::vector<unsigned char> bytes(all.size() * allot::detail::operation_coder::most_bytes);
+    allot::detail::operation_coder writer, reader;
+    unsigned char* end = bytes.data();
+    for (const recorded_operation& o : all) {
+        unsigned char* const from = end;
+        end = writer.encode(o, end);
+        CHECK(static_cast<std::size_t>(end - from) <= allot::detail::operation_coder::most_bytes);
+    }
+    const unsigned char* at = bytes.data();
+    for (const recorded_operation& o : all) {
+        recorded_operation read;
+        for (const unsigned char* cut = at; cut != nullptr && cut != end; ++cut) { // nothing is read beyond an end
+            allot::detail::operation_coder again = reader;
+            if (again.decode(at, cut, read) != nullptr) break;
+        }
+        at = reader.decode(at, end, read);
+        REQUIRE(at != nullptr);
+        CHECK(read == o);
+        char line[allot::detail::most_line_bytes];
+        char* const line_end = allot::detail::put_line(o, line);
+        CHECK(allot::detail::parse_line({line, static_cast<std::size_t>(line_end - line - 1)}, read) == nullptr);
+        CHECK(read == o);
+    }
+    CHECK(at == end);
+}
+
+TEST_CASE("a cut or changed recording is an error, and what was read before it is right", "[watch]") {
+    const std::string good = recorded_run(recording_format::binary, 300);
+    const auto right = read_all(good).operations;
+    for (std::size_t n = 0; n != good.size(); ++n) {
+        const read_back cut = read_all(good.substr(0, n));
+        REQUIRE(cut.error.starts_with("offset "));
+        REQUIRE((cut.operations.empty() || cut.operations == right)); // the end block alone is cut
+    }
+    for (std::size_t i = 0; i != good.size(); ++i)
+        for (const char change : {'\1', '\x80', '\xFF'}) {
+            std::string changed = good;
+            changed[i] ^= change;
+            const read_back read = read_all(changed);
+            if (i == 0) REQUIRE(read.error != ""); // no magic: it is taken for text
+            else REQUIRE(read.error.starts_with("offset "));
+            REQUIRE((read.operations.empty() || read.operations == right)); // the end block alone is wrong
+        }
+    CHECK(read_all(good + "x").error.find("follow the end") != std::string::npos);
+    CHECK(read_all(std::string{"\x1F\x8B"}).error.find("compressed") != std::string::npos);
+    CHECK(read_all("").error.find("empty") != std::string::npos);
+}
+
+TEST_CASE("text that a person wrote needs no end, and its errors name the line", "[watch]") {
+    const read_back some = read_all("# by hand\na 17 4096 64 0 2\n\na 18 100\r\nr 17 8192\nd 18 0 1\n");
+    CHECK(some.error == "");
+    CHECK_FALSE(some.has_end);
+    REQUIRE(some.operations.size() == 4);
+    CHECK(some.operations[0] == recorded_operation{recorded_kind::allocate, 17, 4096, 64, 0, 2});
+    CHECK(some.operations[1] == recorded_operation{recorded_kind::allocate, 18, 100, 16, 0, 0});
+    CHECK(some.operations[2] == recorded_operation{recorded_kind::resize, 17, 8192, 1, 0, 0});
+    CHECK(some.operations[3] == recorded_operation{recorded_kind::deallocate, 18, 0, 1, 0, 1});
+    for (const char* const wrong :
+         {"b 1 2", "a 1", "a 1 x", "a 1 2 3", "a 1 2 64 0 0 9", "a -1 2", "a 99999999999999999999 1", "r 1", "d",
+          "a 1 2 64 4294967296", "a", "aa 1 2", "end", "end 7", "end x", "a 1 2 8589934592", "allocate 1"}) {
+        const read_back read = read_all(std::string{"a 1 2\n"} + wrong + "\nd 1\n");
+        CAPTURE(wrong, read.error);
+        CHECK(read.error.starts_with("line 2: "));
+        CHECK(read.operations.size() == 1);
+    }
+    CHECK(read_all("a 1 2\nend 1\nd 1\n").error.starts_with("line 3: "));
+}
+
+TEST_CASE("a write that failed is reported at the end, and a file that cannot be opened at once", "[watch]") {
+    text_sink to{"", 100};
+    allot::recording trace{to.sink()};
+    for (int i = 0; i != 50'000; ++i) {
+        trace.allocated(memory, 8, 8);
+        trace.deallocating(memory);
+    }
+    CHECK(trace.error() == ENOSPC);
+    CHECK(trace.close() == ENOSPC);
+    CHECK(trace.close() == ENOSPC);
+    allot::recording nowhere{"/no such folder/trace"};
+    CHECK(nowhere.error() == ENOENT);
+    nowhere.allocated(memory, 8, 8);
+    CHECK(nowhere.close() == ENOENT);
+    allot::recording full{"/dev/full"};
+    for (int i = 0; i != 50'000; ++i) full.allocated(memory + i % 4096, 8, 8);
+    CHECK(full.close() == ENOSPC);
+}
+
+TEST_CASE("threads record together: each allocation has one ID, and is deallocated once", "[watch]") {
+    text_sink to;
+    allot::recording trace{to.sink()};
+    {
+        std::vector<std::jthread> all;
+        for (std::size_t t = 0; t != 4; ++t)
+            all.emplace_back([&, t] {
+                for (std::size_t i = 0; i != 5'000; ++i) {
+                    std::byte* const p = memory + 1024 * t + i % 1024;
+                    trace.allocated(p, i, 8);
+                    allot::recording::resizing resize{trace, p};
+                    resize.done(i % 2 == 0 ? p : nullptr, i + 1);
+                    trace.deallocating(p);
+                    trace.deallocating(p); // of none: not recorded
+                }
+            });
+    }
+    CHECK(trace.close() == 0);
+    const read_back read = read_all(to.all);
+    CHECK(read.error == "");
+    CHECK(read.operations.size() == 4 * (5'000 + 5'000 + 2'500));
+    std::vector<int> state(20'001);
+    for (const recorded_operation& o : read.operations) {
+        REQUIRE(o.id < state.size());
+        REQUIRE(o.thread < 4);
+        const int before = o.kind == recorded_kind::allocate ? 0 : 1;
+        REQUIRE(state[o.id] == before);
+        state[o.id] = o.kind == recorded_kind::deallocate ? 2 : 1;
+    }
+}
