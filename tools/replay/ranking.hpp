@@ -1,0 +1,43 @@
+// Ranks of the sets, and the sentence that says which to take and why.
+//
+// A set is equal to another in time where the difference of their medians is below the larger spread of the rounds
+// (that between the quartiles), and in peak where it is below 1 %. Sets of one rank are equal to the first of them.
+#pragma once
+
+#include "run.hpp"
+#include "trace.hpp"
+
+#include <harness/statistics.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace replay {
+
+/// What the rounds of one set gave.
+struct result {
+    std::string_view name, what;
+    bool is_timed = true; // not on a simulated device
+    bool is_reference = false;
+    bool has_failed = false;     // its process has
+    std::vector<double> seconds; // of the rounds
+    std::size_t peak = 0, resident = 0, refused = 0;
+
+    // As rank() found.
+    bench::spread time{};
+    unsigned time_rank = 0, peak_rank = 0; // from 1; 0: none
+
+    bool is_ranked() const { return !has_failed && refused == 0; }
+    bool is_candidate() const { return is_ranked() && is_timed && !is_reference; }
+};
+
+/// Fills in the ranks, and sorts by time.
+void rank(std::vector<result>& all);
+/// Requires: rank(). One sentence.
+std::string advice(const std::vector<result>& all, const trace_counts& of);
+/// Bytes asked for to bytes charged, at the peak.
+double payload(const result& r, const trace_counts& of);
+
+} // namespace replay
