@@ -13,6 +13,7 @@
 #include "report.hpp"
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <exception>
 #include <fmt/core.h>
 #include <fstream>
@@ -93,7 +94,7 @@ void warm_up(engine& in, const database& from) {
         allot::oom::with_retry_no_split([&] {
             const auto columns = t.columns();
             chunk c{in.buffers, by, t.types(columns)};
-            query_memory memory{q.readers};
+            query_memory memory{q.blocks_of_readers()};
             const auto reads = t.read(0, 0, t.rows_of(0), columns, memory);
             while (reads->next(c)) {
             }
@@ -107,19 +108,28 @@ const known_query& query_named(const std::string& name) {
     return *std::find_if(all.begin(), all.end(), [&](const known_query& q) { return q.name == name; });
 }
 
+// What is written of a run; null: nothing.
+struct watchers {
+    trace* into = nullptr;
+    shared::memory_page* page = nullptr;
+    allot::recording* record = nullptr;
+};
+
 // All queries that are asked for, below this limit.
 outcome run_all(const options& asked, const database& from, std::size_t limit, unsigned at_once,
-                const nlohmann::json& expected, trace* into = nullptr, shared::memory_page* page = nullptr) {
+                const nlohmann::json& expected, const watchers& watched = {}) {
     outcome out;
+    shared::memory_page* const page = watched.page;
     std::vector<allot::account_line> at_peak(page != nullptr ? 1024 : 0);
     allot::account_peak fullest{at_peak};
     engine in{{.memory = limit,
                .threads = asked.threads,
                .spill = asked.spill == "none" ? "" : asked.spill,
                .begins_again = asked.oom == "state_machine",
-               .log = page != nullptr   ? page->sink()
-                      : into != nullptr ? into->sink()
-                                        : allot::oom::log_sink{}}};
+               .log = page != nullptr           ? page->sink()
+                      : watched.into != nullptr ? watched.into->sink()
+                                                : allot::oom::log_sink{},
+               .record = watched.record}};
     const auto device = open_device(asked.device, asked.device_memory, in);
     warm_up(in, from);
     in.pool.trim();
@@ -135,7 +145,7 @@ outcome run_all(const options& asked, const database& from, std::size_t limit, u
     out.queries.resize(asked.queries.size());
     std::atomic<std::size_t> next{0};
     {
-        live lines{in, !asked.quiet && !asked.json, into};
+        live lines{in, !asked.quiet && !asked.json, watched.into};
         std::vector<std::jthread> clients;
         for (unsigned c = 0; c != at_once; ++c)
             clients.emplace_back([&] {
@@ -175,10 +185,12 @@ int run(const options& asked) {
     if (!asked.trace.empty()) written.emplace(asked.trace);
     std::optional<shared::memory_page> page;
     if (!asked.html.empty()) page.emplace(asked.html, "tpch", written ? written->sink() : allot::oom::log_sink{});
+    std::optional<allot::recording> record;
+    if (!asked.record.empty()) record.emplace(asked.record.c_str());
     outcome out;
     try {
-        out = run_all(asked, from, asked.memory, asked.tasks, expected, written ? &*written : nullptr,
-                      page ? &*page : nullptr);
+        out = run_all(asked, from, asked.memory, asked.tasks, expected,
+                      {written ? &*written : nullptr, page ? &*page : nullptr, record ? &*record : nullptr});
     } catch (const std::exception& e) { // there is no memory to begin with
         query_outcome o;
         explain(e, o);
@@ -186,6 +198,8 @@ int run(const options& asked) {
         throw;
     }
     if (written) written->finish();
+    if (const int error = record ? record->close() : 0; error != 0)
+        throw std::runtime_error("--record: " + asked.record + ": " + std::strerror(error));
     out.device.hazards += alone.device.hazards;
     for (std::size_t i = 0; i != alone.queries.size(); ++i) out.queries[i].alone = alone.queries[i].seconds;
     fmt::print("{}", asked.json ? json_of(out) : table_of(out));

@@ -42,6 +42,8 @@ bool parse(int argc, char** argv, options& out, int& code) {
         ->type_name("FILE");
     app.add_option("--html", out.html, "page for a browser: where the memory went, now, at the peak and over time")
         ->type_name("FILE");
+    app.add_option("--record", out.record, "file of what batches and readers allocate, for allot_replay")
+        ->type_name("FILE");
     app.add_flag("--compare", out.compare, "first run each query alone, in memory for all, and show both times");
     app.add_flag("--json", out.json, "one line of JSON for each query");
     app.add_flag("--quiet", out.quiet, "no lines while it runs");

@@ -12,7 +12,7 @@ struct options {
     std::vector<std::string> queries;  // in the order in which they begin
     std::string spill = "/tmp";        // "none": nothing leaves memory
     std::string oom = "state_machine"; // or "raise"
-    std::string trace, html;           // files; empty: none
+    std::string trace, html, record;   // files; empty: none
     std::size_t memory = std::size_t{32} << 20;
     std::string device = "none"; // where query 1 adds up
     std::size_t device_memory = std::size_t{64} << 20;

@@ -26,7 +26,7 @@ struct options {
     std::vector<std::string> sets{"all"};
     std::size_t limit = SIZE_MAX;
     unsigned rounds = 5, seconds = 600;
-    bool json = false, touches = true;
+    bool json = false, touches = true, warm = false;
 };
 
 bool parse(int argc, char** argv, options& out, int& code) {
@@ -53,6 +53,7 @@ bool parse(int argc, char** argv, options& out, int& code) {
         ->check(CLI::Range(1, 86'400))
         ->type_name("N")
         ->capture_default_str();
+    app.add_flag("--warm", out.warm, "time a second replay in the same process, whose memory is there");
     app.add_flag("!--no-touch", out.touches, "do not write to the memory");
     app.add_flag("--json", out.json, "the figures as JSON");
     app.footer("sets: " + [&] {
@@ -86,7 +87,7 @@ std::vector<result> run_all(const options& o, const trace& t) {
         all.push_back(std::move(r));
         which.push_back(i);
     }
-    h.looks = false;
+    h.looks = false, h.is_warm = o.warm;
     for (unsigned round = 0; round != o.rounds; ++round)
         for (std::size_t k = 0; k != which.size(); ++k) {
             const std::size_t s = (k + round) % which.size(); // no set is always the first

@@ -23,15 +23,16 @@ struct request {
 
     std::string text() const {
         return std::to_string(entry) + ' ' + std::to_string(h.in_threads) + ' ' + std::to_string(h.touches) + ' ' +
-               std::to_string(h.looks) + ' ' + std::to_string(h.limit) + ' ' + std::to_string(trace) + ' ' +
-               std::to_string(answer) + ' ' + std::to_string(seconds);
+               std::to_string(h.looks) + ' ' + std::to_string(h.is_warm) + ' ' + std::to_string(h.limit) + ' ' +
+               std::to_string(trace) + ' ' + std::to_string(answer) + ' ' + std::to_string(seconds);
     }
     static bool parse(const char* text, request& r) {
-        int in_threads = 0, touches = 0, looks = 0;
-        const int n = std::sscanf(text, "%zu %d %d %d %zu %d %d %u", &r.entry, &in_threads, &touches, &looks,
-                                  &r.h.limit, &r.trace, &r.answer, &r.seconds);
-        r.h.in_threads = in_threads != 0, r.h.touches = touches != 0, r.h.looks = looks != 0;
-        return n == 8 && r.entry < entries.size();
+        int in_threads = 0, touches = 0, looks = 0, is_warm = 0;
+        const int n = std::sscanf(text, "%zu %d %d %d %d %zu %d %d %u", &r.entry, &in_threads, &touches, &looks,
+                                  &is_warm, &r.h.limit, &r.trace, &r.answer, &r.seconds);
+        r.h.in_threads = in_threads != 0, r.h.touches = touches != 0, r.h.looks = looks != 0,
+        r.h.is_warm = is_warm != 0;
+        return n == 9 && r.entry < entries.size();
     }
 };
 

@@ -4,7 +4,6 @@
 // (that between the quartiles), and in peak where it is below 1 %. Sets of one rank are equal to the first of them.
 #pragma once
 
-#include "run.hpp"
 #include "trace.hpp"
 
 #include <harness/statistics.hpp>

@@ -1,8 +1,8 @@
 // Replays a recording against one subject, once, in this process.
 //
-// Each recorded thread is a thread here, with its operations in the recorded order; an operation waits until those of
-// the same allocation that were before it are done. With one thread the order is the recorded one. Memory is touched: a
-// byte in each OS page of what is new, as a program does that uses it.
+// Each recorded thread is a thread here, with its operations in the recorded order. An operation waits until those of
+// the same allocation that were before it are done; where bytes are measured, until all are that were before it. Memory
+// is touched: a byte in each OS page of what is new, as a program does that uses it.
 // Invariant: no wait is for ever, since each operation waits for earlier ones of the recorded order only.
 #pragma once
 
@@ -13,11 +13,13 @@
 #include <shared/resident.hpp>
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
+#include <ctime>
 #include <memory>
 #include <span>
 #include <thread>
+#include <time.h>
+#include <utility>
 #include <vector>
 
 namespace replay {
@@ -25,13 +27,14 @@ namespace replay {
 struct how {
     bool in_threads = true; // those that were recorded; else one
     bool touches = true;    // memory
+    bool is_warm = false;   // all is replayed once before it is timed
     bool looks = false;     // measures bytes: then the time says nothing
     std::size_t limit = SIZE_MAX;
 };
 
 /// What a run took.
 struct figures {
-    double seconds = 0;
+    double seconds = 0;       // of one thread: of the processor; of several: until the last has ended
     std::size_t peak = 0;     // bytes charged
     std::size_t resident = 0; // bytes, at most, beyond the start
     std::size_t refused = 0;  // requests
@@ -56,17 +59,13 @@ template <class Subject> class run_of {
         figures f;
         {
             Subject subject{c};
-            const auto begin = std::chrono::steady_clock::now();
-            if (how_.in_threads && all.threads > 1) in_threads(subject);
-            else
-                for (std::size_t i = 0; i != all.operations; ++i) step(subject, i, false);
-            f.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+            if (how_.is_warm) replay(subject), end(subject);
+            f.seconds = replay(subject);
             subject.look();
             f.peak = subject.peak();
             if (how_.looks)
                 f.resident = shared::peak_resident_bytes() - std::min(before, shared::peak_resident_bytes());
-            for (std::size_t i = 0; i != all.allocations; ++i) // what was live at the end
-                if (places_[i].address != nullptr) subject.deallocate(places_[i].address, places_[i].bytes, 0);
+            end(subject);
         }
         f.refused = refused_.load();
         return f;
@@ -80,12 +79,43 @@ template <class Subject> class run_of {
         shared::restart_peak();
         return shared::resident_bytes();
     }
+    // Returns: seconds, as figures::seconds.
+    double replay(Subject& subject) {
+        refused_ = 0;
+        next_ = 0;
+        const bool threads = how_.in_threads && trace_.counts().threads > 1;
+        const double begin = now(threads);
+        if (threads) in_threads(subject);
+        else
+            for (std::size_t i = 0; i != operations_.size(); ++i) step(subject, i, false);
+        return now(threads) - begin;
+    }
+    static double now(bool threads) {
+        std::timespec t{};
+        ::clock_gettime(threads ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &t);
+        return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+    }
+    // Deallocates what is live.
+    void end(Subject& subject) {
+        for (std::size_t i = 0; i != trace_.counts().allocations; ++i) {
+            place& p = places_[i];
+            if (p.address != nullptr) subject.deallocate(std::exchange(p.address, nullptr), p.bytes, 0);
+            p.turn = 0;
+        }
+    }
     void in_threads(Subject& subject) {
         std::vector<std::jthread> all;
         for (std::size_t t = 0; t != trace_.counts().threads; ++t)
             all.emplace_back([&, t] {
-                for (const std::uint32_t i : trace_.operations_of(t)) step(subject, i, true);
+                for (const std::uint32_t i : trace_.operations_of(t)) {
+                    if (how_.looks) wait_for_turn(i);
+                    step(subject, i, true);
+                    if (how_.looks) next_ = i + 1, next_.notify_all();
+                }
             });
+    }
+    void wait_for_turn(std::uint32_t i) {
+        for (std::uint32_t now; (now = next_) != i;) next_.wait(now);
     }
     void step(Subject& subject, std::size_t i, bool waits) {
         const operation& o = operations_[i];
@@ -129,6 +159,7 @@ template <class Subject> class run_of {
     const how& how_;
     std::unique_ptr<place[]> places_;
     std::atomic<std::size_t> refused_{0};
+    std::atomic<std::uint32_t> next_{0}; // operation, where bytes are measured
     const std::size_t page_ = allot::sys::os_page_bytes();
 };
 

@@ -4,20 +4,22 @@
 // that set. No header of Arrow is included here: Arrow's pool is made where Parquet files are read.
 #pragma once
 
+#include <allot/adapt/bytes.hpp>
 #include <allot/chunk_arena.hpp>
+#include <concepts>
 #include <cstddef>
 #include <memory>
 
 namespace tpch {
 
-/// A reference to a chunk arena, for code that is no template.
+/// A reference to a chunk arena, or to what records one, for code that is no template.
 class any_blocks {
   public:
     static constexpr std::size_t max_align = allot::page::max_bytes;
 
-    template <class Set>
-    explicit any_blocks(allot::chunk_arena<Set>& arena) noexcept
-        : arena_(&arena), calls_(&calls_of<allot::chunk_arena<Set>>) {}
+    template <allot::adapt::block_source Arena>
+        requires(!std::same_as<Arena, any_blocks>)
+    explicit any_blocks(Arena& arena) noexcept : arena_(&arena), calls_(&calls_of<Arena>) {}
 
     /// Throws as the arena's allocate().
     allot::block allocate(std::size_t bytes, std::size_t align) { return calls_->allocate(arena_, bytes, align); }

@@ -20,8 +20,8 @@ engine::engine(const engine_options& o)
     : // What no task holds are pages of the pool, which wait for tasks: no decision is put off until they come back.
       tasks({.unknown_holders_wait = allot::time_span{0}}, o.log),
       memory(allot::name{"memory"}, allot::limit{o.memory}, tasks),
-      pool(memory, allot::name{"batches"}, allot::chunk_bytes{chunk_of(o.memory)}), home(home_in(o.spill)),
-      data(memory, *home, allot::name{"batches"}),
+      pool(memory, allot::name{"batches"}, allot::chunk_bytes{chunk_of(o.memory)}), record(o.record),
+      home(home_in(o.spill)), data(memory, *home, allot::name{"batches"}),
       run(tasks, memory, {.threads = o.threads, .attempts = o.begins_again ? 4U : 1U}),
       threads_(std::max(o.threads, 1U)), begins_again_(o.begins_again) {}
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <allot/adapt/recorded.hpp>
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
 #include <allot/core/error.hpp>
@@ -27,6 +28,7 @@
 #include <allot/task/executor.hpp>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace tpch {
@@ -38,11 +40,26 @@ struct reader_blocks
     : allot::policies<allot::ledger::tree, allot::fit::runs, allot::spill::chain, allot::oom::state_machine> {};
 
 struct engine_options {
-    std::size_t memory = 0;     // bytes of all queries together
-    unsigned threads = 2;       // that run tasks
-    std::string spill = "/tmp"; // the directory of files; empty: nothing leaves memory
-    bool begins_again = true;   // tasks that ran out of memory; else their query ends
-    allot::oom::log_sink log{}; // of what the arbiter decides
+    std::size_t memory = 0;             // bytes of all queries together
+    unsigned threads = 2;               // that run tasks
+    std::string spill = "/tmp";         // the directory of files; empty: nothing leaves memory
+    bool begins_again = true;           // tasks that ran out of memory; else their query ends
+    allot::oom::log_sink log{};         // of what the arbiter decides
+    allot::recording* record = nullptr; // of what batches and readers allocate; null: none
+};
+
+/// An arena that may be recorded, as a source of blocks.
+template <class Set> class recorded_blocks {
+  public:
+    recorded_blocks(allot::chunk_arena<Set>& arena, allot::recording* to) : arena_(arena) {
+        if (to != nullptr) recorded_.emplace(arena, *to);
+    }
+    /// Calls use(source): the arena, or what records it.
+    template <class Use> auto with(Use use) { return recorded_ ? use(*recorded_) : use(arena_); }
+
+  private:
+    allot::chunk_arena<Set>& arena_;
+    std::optional<allot::adapt::recorded<allot::chunk_arena<Set>>> recorded_;
 };
 
 class engine {
@@ -80,7 +97,9 @@ class engine {
     allot::oom::arbiter tasks;
     allot::account disk{allot::name{"disk"}}, memory;
     allot::chunk_arena<batch_blocks> pool;
-    allot::buffer_memory buffers{pool};
+    allot::recording* const record;
+    recorded_blocks<batch_blocks> blocks{pool, record};
+    allot::buffer_memory buffers{blocks.with([](auto& source) { return allot::buffer_memory{source}; })};
     allot::account nowhere{allot::name{"nowhere"}, allot::limit{0}};
     allot::heap_memory heap;
     std::shared_ptr<allot::home> home; // of what leaves memory

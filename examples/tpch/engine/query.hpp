@@ -48,7 +48,13 @@ struct query {
     const database& from;
     allot::task_group tasks;
     allot::chunk_arena<reader_blocks> readers;
+    recorded_blocks<reader_blocks> reader_source{readers, in.record};
     device_side* device = nullptr; // of query 1; null: the host
+
+    /// For the scans of one task.
+    any_blocks blocks_of_readers() {
+        return reader_source.with([](auto& source) { return any_blocks{source}; });
+    }
 };
 
 /// Work of a scan: rows [first, first + rows) of a table. Half of it makes half of the rows, but needs the same pages
@@ -75,7 +81,7 @@ void scan_rows(query& q, allot::account& by, const table& t, std::vector<const c
     const auto body = [&q, &by, &t, columns, types, make](const row_range& r) {
         auto out = make();
         chunk rows{q.in.buffers, by, types};
-        query_memory memory{q.readers};
+        query_memory memory{q.blocks_of_readers()};
         std::uint64_t begin = 0;
         for (std::size_t part = 0; part != t.parts() && begin < r.first + r.rows; begin += t.rows_of(part++)) {
             const std::uint64_t from = std::max(begin, r.first),

@@ -1,0 +1,118 @@
+"""allot_replay on recordings whose figures are known by hand, on damaged ones, and on those that ship.
+
+    replay_test.py PROGRAM FOLDER_OF_TRACES
+"""
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+program, traces = sys.argv[1], pathlib.Path(sys.argv[2])
+failed = []
+
+
+def run(text, *args):
+    p = subprocess.run([program, "-", *args], input=text, capture_output=True, timeout=120)
+    return p.returncode, p.stdout.decode(), p.stderr.decode()
+
+
+def check(good, what):
+    if not good:
+        failed.append(what)
+
+
+def figures(text, *args):
+    code, out, err = run(text, "--rounds", "1", "--json", *args)
+    check(code == 0, f"{text!r}: exit code {code}: {err}")
+    return json.loads(out) if code == 0 else {"sets": []}
+
+
+# Peaks by hand: 1000; + 50,000 = 51,000; resized to 70,000: 71,000; - 1000; + 500: 70,500. 3 is never deallocated.
+by_hand = b"""# by hand
+a 1 1000 8
+a 2 50000 64 0 1
+r 2 70000 0 1
+d 1 0 1
+a 3 500
+d 2 0 0
+a 2 100000 4096 0 1
+d 2
+end 8
+"""
+for threads in ("recorded", "one"):
+    f = figures(by_hand, "--threads", threads)
+    what = {k: f.get(k) for k in ("allocations", "resizes", "deallocations", "threads", "streams", "peak", "live",
+                                  "live_bytes", "has_end")}
+    check(what == {"allocations": 4, "resizes": 1, "deallocations": 3, "threads": 2, "streams": 1, "peak": 100500,
+                   "live": 1, "live_bytes": 500, "has_end": True}, f"counts: {what}")
+    names = [s["name"] for s in f["sets"]]
+    check("malloc" in names and "use::containers" in names and "device" not in names, f"sets: {names}")
+    for s in f["sets"]:
+        check(not s["failed"] and s["refused"] == 0, f"{s['name']} served all: {s}")
+        check(s["charged"] >= 100500, f"{s['name']} charged less than was asked for: {s['charged']}")
+        check(abs(s["payload"] - 100500 / s["charged"]) < 1e-9, f"the payload of {s['name']}: {s['payload']}")
+        check(len(s["seconds"]) == 1 and s["seconds"][0] > 0, f"{s['name']} was timed: {s['seconds']}")
+    check(f.get("advice", "").startswith("Take "), f"advice: {f.get('advice')}")
+
+# All memory is touched, also what a resize adds: 64 MiB are resident.
+f = figures(b"a 1 100\nr 1 67108864\nd 1\n", "--sets", "malloc,use::containers,fit::best")
+for s in f["sets"]:
+    check(s["resident"] >= 60 << 20, f"{s['name']} has {s['resident']} resident bytes of 64 MiB")
+f = figures(b"a 1 67108864\nd 1\n", "--sets", "malloc,use::containers", "--no-touch", "--warm")
+for s in f["sets"]:
+    check(s["resident"] < 32 << 20, f"--no-touch: {s['name']} has {s['resident']} resident bytes")
+
+# A limit: sets refuse, and get no rank.
+f = figures(by_hand, "--limit", "64KiB", "--sets", "use::containers,fit::best")
+for s in f["sets"]:
+    check(s["refused"] > 0 and s["time_rank"] == 0, f"--limit: {s}")
+check("No set served every request" in f.get("advice", ""), f"--limit: {f.get('advice')}")
+
+# Threads that wait for each other's allocations, many times.
+lines = []
+for i in range(2000):
+    lines += [f"a {i} {i % 5000 + 1} 16 0 {i % 3}", f"r {i} {i % 3000 + 1} 0 {(i + 1) % 3}"]
+    lines += [f"d {i - 5} 0 {(i + 2) % 3}"] if i >= 5 else []
+f = figures("\n".join(lines).encode(), "--sets", "malloc,use::containers,fit::runs")
+check(f.get("threads") == 3 and f.get("live") == 5, f"threads: {f}")
+check(all(s["refused"] == 0 for s in f["sets"]), "threads: a resize or deallocation came before its allocation")
+
+# Streams: the simulated device is there, for its bytes.
+f = figures(b"a 1 1000 256 7\na 2 3000 256 9\nd 1 9\nr 2 5000 9\n")
+device = [s for s in f["sets"] if s["name"] == "device"]
+check(f.get("streams") == 3 and len(device) == 1 and device[0]["charged"] >= 5000 and device[0]["seconds"] == []
+      and device[0]["refused"] == 0, f"streams: {device}")
+
+# Damage: an error with its place, exit code 3, and no crash.
+for text, error in ((b"a 1 10\nd 2\n", "line 2: allocation 2 is not live"), (b"a 1 10\na 1 10\n", "line 2: allocation 1 is live"),
+                    (b"a 1 10\nx\n", "line 2: a line begins with"), (b"", "offset 0: the recording is empty"),
+                    (b"# no more\n", "there are no operations"), (b"a 1 10\nd 1\nend 3\n", "line 3: the end counts 3"),
+                    (b"a 1 9223372036854775808\n", "line 1: more bytes"),
+                    (b"a 1 9223372036854775807\na 2 1\n", "line 2: more bytes"), (b"\x89allotr\x02", "offset 7: .*version"),
+                    (b"\xfd7zXZ\x00", "offset 0: .*compressed")):
+    code, out, err = run(text, "--sets", "malloc", "--rounds", "1")
+    check(code == 3 and re.search("^allot_replay: -: " + error, err), f"{text!r}: {code}: {err}")
+code, _, err = run(b"a 1 10\nd 1\n", "--sets", "nothing")
+check(code == 2, f"--sets nothing: {code}: {err}")
+check("it is cut" in run(b"a 1 10\n", "--sets", "malloc", "--rounds", "1")[2], "a recording without an end is mentioned")
+
+# Those that ship: whole, and what they say of themselves; cut and changed, an error.
+if shutil.which("xz") is None:
+    print("no xz: the recordings in traces/ are not tested")
+else:
+    for path in sorted(traces.glob("*.xz")):
+        whole = subprocess.run(["xz", "-dc", path], stdout=subprocess.PIPE, check=True).stdout
+        f = figures(whole, "--sets", "malloc,use::containers,fit::runs")
+        check(f.get("has_end") and f.get("allocations", 0) > 1000, f"{path.name}: {f}")
+        check(all(s["refused"] == 0 and not s["failed"] for s in f["sets"]), f"{path.name}: {f['sets']}")
+        changed = bytearray(whole)
+        changed[len(whole) // 2] ^= 1
+        for damaged in (whole[:-1], whole[:len(whole) // 2], bytes(changed)):
+            code, _, err = run(damaged, "--sets", "malloc", "--rounds", "1")
+            check(code == 3 and "offset " in err, f"{path.name}, damaged: {code}: {err}")
+
+for what in failed:
+    print("wrong:", what)
+sys.exit(1 if failed else 0)
