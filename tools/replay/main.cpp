@@ -95,7 +95,7 @@ std::vector<result> run_all(const options& o, const trace& t) {
             if (r.has_failed || !r.is_timed) continue;
             if (const auto f = run_in_process(t, which[s], h, o.seconds)) {
                 r.seconds.push_back(f->seconds);
-                r.refused = std::max(r.refused, f->refused);
+                r.refused_in_time = std::max(r.refused_in_time, f->refused);
             } else r.has_failed = true;
         }
     rank(all);
@@ -125,10 +125,19 @@ void print_table(const options& o, const trace& t, const std::vector<result>& al
         table.add({std::string(r.name), std::string(r.what), place(r.time_rank),
                    r.is_timed ? time_of(r.time.median) : "-",
                    r.is_timed ? time_of(r.time.q1) + " to " + time_of(r.time.q3) : "-", place(r.peak_rank),
-                   shared::bytes(r.peak), fmt::format("{:.1f} %", 100 * payload(r, c)), shared::bytes(r.resident),
-                   shared::grouped(r.refused)});
+                   shared::bytes(r.peak), r.refused == 0 ? fmt::format("{:.1f} %", 100 * payload(r, c)) : "-",
+                   shared::bytes(r.resident), shared::grouped(r.refused)});
     }
-    fmt::print("{}\n{}\n", table.draw(), advice(all, c));
+    fmt::print("{}\n", table.draw());
+    std::string late;
+    for (const result& r : all)
+        if (r.refused_in_time > r.refused)
+            late += fmt::format("{}{} ({})", late.empty() ? "" : ", ", r.name, shared::grouped(r.refused_in_time));
+    if (!late.empty())
+        fmt::print(
+            "While they were timed, these refused more, since threads out of the recorded order hold more: {}\n\n",
+            late);
+    fmt::print("{}\n", advice(all, c));
 }
 void print_json(const trace& t, const std::vector<result>& all) {
     const trace_counts& c = t.counts();
@@ -147,6 +156,7 @@ void print_json(const trace& t, const std::vector<result>& all) {
                                {"of", r.what},
                                {"failed", r.has_failed},
                                {"refused", r.refused},
+                               {"refused_in_time", r.refused_in_time},
                                {"seconds", r.seconds},
                                {"time_rank", r.time_rank},
                                {"charged", r.peak},

@@ -1,7 +1,8 @@
 // Ranks of the sets, and the sentence that says which to take and why.
 //
 // A set is equal to another in time where the difference of their medians is below the larger spread of the rounds
-// (that between the quartiles), and in peak where it is below 1 %. Sets of one rank are equal to the first of them.
+// (that between the quartiles), or where there was one round, and in peak where it is below 1 %. Sets of one rank are
+// equal to the first of them.
 #pragma once
 
 #include "trace.hpp"
@@ -20,9 +21,10 @@ struct result {
     std::string_view name, what;
     bool is_timed = true; // not on a simulated device
     bool is_reference = false;
-    bool has_failed = false;     // its process has
-    std::vector<double> seconds; // of the rounds
-    std::size_t peak = 0, resident = 0, refused = 0;
+    bool has_failed = false;                         // its process has
+    std::vector<double> seconds;                     // of the rounds
+    std::size_t peak = 0, resident = 0, refused = 0; // in the recorded order
+    std::size_t refused_in_time = 0;                 // in a round, at most
 
     // As rank() found.
     bench::spread time{};

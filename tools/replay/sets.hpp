@@ -36,6 +36,9 @@ template <class Subject> constexpr entry of(std::string_view name, std::string_v
 struct fallbacks : allot::policies<> {};
 struct best_blocks : allot::policies<allot::fit::best> {};
 struct run_blocks : allot::policies<allot::fit::runs, allot::heap::per_thread> {};
+struct small_chunks : allot::policies<allot::fit::runs> { // as examples/tpch has them
+    static constexpr allot::chunk_bytes chunk{std::size_t{64} << 10};
+};
 struct drill_blocks : allot::policies<allot::fit::buddy, allot::heap::per_thread> { // use::drill without its account
     static constexpr allot::chunk_bytes chunk = allot::use::drill::chunk;
 };
@@ -50,6 +53,7 @@ inline constexpr std::array entries{
     of<rows_of<fallbacks>>("fallbacks", "rows"),
     of<blocks_of<best_blocks>>("fit::best", "blocks"),
     of<blocks_of<run_blocks>>("fit::runs", "blocks"),
+    of<blocks_of<small_chunks>>("fit::runs/64K", "blocks"),
     of<blocks_of<drill_blocks>>("use::drill", "blocks"),
     of<device_of<device_blocks>>("device", "simulated"),
 };

@@ -66,6 +66,9 @@ int main() {
     replay::rank(sole);
     check_has(replay::advice(sole, of), "the only set");
     check_has(replay::advice(sole, of), "2.00 times the time of malloc");
+    std::vector<replay::result> once{set("a", {1}, 1000), set("b", {9}, 500)};
+    replay::rank(once);
+    check(named(once, "b").time_rank == 1, "after one round all are equal in time");
     std::vector<replay::result> none{set("refuses", {1}, 100, 1), malloc_with({1}, 100)};
     replay::rank(none);
     check_has(replay::advice(none, of), "No set served every request: raise --limit");
