@@ -26,7 +26,7 @@ struct options {
     std::vector<std::string> sets{"all"};
     std::size_t limit = SIZE_MAX;
     unsigned rounds = 5, seconds = 600;
-    bool json = false, touches = true, warm = false;
+    bool json = false, touches = true, warm = false, least = false;
 };
 
 bool parse(int argc, char** argv, options& out, int& code) {
@@ -53,6 +53,7 @@ bool parse(int argc, char** argv, options& out, int& code) {
         ->check(CLI::Range(1, 86'400))
         ->type_name("N")
         ->capture_default_str();
+    app.add_flag("--least", out.least, "charge each set at most what it needs: the least limit that refuses nothing");
     app.add_flag("--warm", out.warm, "time a second replay in the same process, whose memory is there");
     app.add_flag("!--no-touch", out.touches, "do not write to the memory");
     app.add_flag("--json", out.json, "the figures as JSON");
@@ -71,6 +72,17 @@ bool is_asked(const options& o, const trace& t, const entry& e) {
     return has(e.name) || (has("all") && (!e.is_on_device || t.has_streams()));
 }
 
+// The least limit at which a set refuses nothing, to 2 %; `bytes` is one.
+std::size_t least_limit(const options& o, const trace& t, std::size_t entry, how h, std::size_t bytes) {
+    std::size_t refuses = t.counts().peak - 1;
+    while (refuses < bytes && bytes - refuses > std::max(bytes / 50, std::size_t{16} << 10)) {
+        h.limit = refuses + (bytes - refuses) / 2;
+        const auto f = run_in_process(t, entry, h, o.seconds);
+        (f && f->refused == 0 ? bytes : refuses) = h.limit;
+    }
+    return bytes;
+}
+
 // Each set once for its bytes, then all of them in rounds for their times.
 std::vector<result> run_all(const options& o, const trace& t) {
     std::vector<result> all;
@@ -82,8 +94,9 @@ std::vector<result> run_all(const options& o, const trace& t) {
         result r;
         r.name = e.name, r.what = e.what, r.is_timed = !e.is_on_device, r.is_reference = e.is_reference;
         if (const auto f = run_in_process(t, i, h, o.seconds))
-            r.peak = f->peak, r.resident = f->resident, r.refused = f->refused;
+            r.peak = f->peak, r.resident = f->resident, r.refused = f->refused, r.left_out = f->left_out;
         else r.has_failed = true;
+        if (o.least && r.is_candidate()) r.peak = least_limit(o, t, i, h, r.peak);
         all.push_back(std::move(r));
         which.push_back(i);
     }
@@ -112,8 +125,8 @@ void print_table(const options& o, const trace& t, const std::vector<result>& al
     if (t.has_streams()) fmt::print(", {} streams", c.streams);
     fmt::print("\nasked for at the peak: {} ({} bytes); live at the end: {} allocations, {}\n\n", shared::bytes(c.peak),
                c.peak, shared::grouped(c.live), shared::bytes(c.live_bytes));
-    shared::text_table table{
-        {"set", "of", "time", "ms", "q1 to q3", "peak", "charged", "payload", "resident", "refused"}};
+    shared::text_table table{{"set", "of", "time", "ms", "q1 to q3", "peak", o.least ? "least" : "charged", "payload",
+                              "resident", "refused"}};
     table.left(0);
     table.left(1);
     for (const result& r : all) {
@@ -156,6 +169,7 @@ void print_json(const trace& t, const std::vector<result>& all) {
                                {"of", r.what},
                                {"failed", r.has_failed},
                                {"refused", r.refused},
+                               {"left_out", r.left_out},
                                {"refused_in_time", r.refused_in_time},
                                {"seconds", r.seconds},
                                {"time_rank", r.time_rank},

@@ -1,6 +1,8 @@
 #include "process.hpp"
 #include "sets.hpp"
 
+#include <allot/core/error.hpp>
+
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -65,7 +67,12 @@ bool is_run_in_process(int argc, char** argv, int& code) {
     if (!request::parse(argv[2], r)) return true;
     ::alarm(r.seconds);
     const trace t{r.trace};
-    const figures f = entries[r.entry].run(t, r.h);
+    figures f;
+    try {
+        f = entries[r.entry].run(t, r.h);
+    } catch (const allot::out_of_memory&) { // the limit is below what the set itself needs
+        f.refused = t.counts().operations;
+    }
     code = ::write(r.answer, &f, sizeof f) == static_cast<ssize_t>(sizeof f) ? 0 : 1;
     return true;
 }

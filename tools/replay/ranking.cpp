@@ -12,8 +12,7 @@ namespace {
 
 bool is_equal_in_time(const result& a, const result& b) {
     if (a.seconds.size() < 2 || b.seconds.size() < 2) return true; // the spread is unknown
-    const double spread = std::max(a.time.q3 - a.time.q1, b.time.q3 - b.time.q1);
-    return std::abs(a.time.median - b.time.median) <= spread;
+    return a.time.q1 <= b.time.q3 && b.time.q1 <= a.time.q3;
 }
 bool is_equal_in_peak(const result& a, const result& b) {
     const auto [least, most] = std::minmax(a.peak, b.peak);
@@ -36,19 +35,21 @@ std::string names(const std::vector<const result*>& all) {
     for (const result* r : all) text += (text.empty() ? "" : ", ") + std::string(r->name);
     return text;
 }
-// "as fast as malloc", or how much slower or faster.
-std::string beside(const result& r, const result& reference) {
-    if (is_equal_in_time(r, reference)) return fmt::format("as fast as {}", reference.name);
-    const bool is_faster = r.time.median < reference.time.median;
-    const double times =
-        is_faster ? ratio(reference.time.median, r.time.median) : ratio(r.time.median, reference.time.median);
-    return fmt::format("{:.2f} times {} {}", times, is_faster ? "as fast as" : "the time of", reference.name);
+// The time and the peak of a set beside those of another.
+std::string beside(const result& r, const result& other) {
+    std::string text;
+    if (is_equal_in_time(r, other)) text = fmt::format("as fast as {}", other.name);
+    else if (r.time.median < other.time.median)
+        text = fmt::format("{:.2f} times as fast as {}", ratio(other.time.median, r.time.median), other.name);
+    else text = fmt::format("{:.2f} times as slow as {}", ratio(r.time.median, other.time.median), other.name);
+    return text + fmt::format(", with {:.2f} times its peak",
+                              ratio(static_cast<double>(r.peak), static_cast<double>(other.peak)));
 }
 
 } // namespace
 
 double payload(const result& r, const trace_counts& of) {
-    return ratio(static_cast<double>(of.peak), static_cast<double>(r.peak));
+    return r.is_ranked() ? ratio(static_cast<double>(of.peak), static_cast<double>(r.peak)) : 0;
 }
 
 void rank(std::vector<result>& all) {
@@ -92,7 +93,7 @@ std::string advice(const std::vector<result>& all, const trace_counts& of) {
                         "it has the least peak",
                         names(fastest));
     if (reference != nullptr) text += fmt::format("; it is {}", beside(*take, *reference));
-    text += fmt::format(", with a payload of {}", percent(payload(*take, of)));
+    text += fmt::format(" and a payload of {}", percent(payload(*take, of)));
     if (least != take && !is_equal_in_peak(*least, *take))
         text += fmt::format("; where memory counts more than time, take {}: {} less peak for {} more time", least->name,
                             percent(1 - ratio(static_cast<double>(least->peak), static_cast<double>(take->peak))),

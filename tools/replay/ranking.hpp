@@ -1,8 +1,7 @@
 // Ranks of the sets, and the sentence that says which to take and why.
 //
-// A set is equal to another in time where the difference of their medians is below the larger spread of the rounds
-// (that between the quartiles), or where there was one round, and in peak where it is below 1 %. Sets of one rank are
-// equal to the first of them.
+// A set is equal to another in time where the spreads of their rounds overlap (from the first quartile to the third),
+// or where there was one round, and in peak where the difference is below 1 %. Sets of one rank are equal to the first.
 #pragma once
 
 #include "trace.hpp"
@@ -24,6 +23,7 @@ struct result {
     bool has_failed = false;                         // its process has
     std::vector<double> seconds;                     // of the rounds
     std::size_t peak = 0, resident = 0, refused = 0; // in the recorded order
+    std::size_t left_out = 0;                        // operations of what was refused
     std::size_t refused_in_time = 0;                 // in a round, at most
 
     // As rank() found.
@@ -38,7 +38,7 @@ struct result {
 void rank(std::vector<result>& all);
 /// Requires: rank(). One sentence.
 std::string advice(const std::vector<result>& all, const trace_counts& of);
-/// Bytes asked for to bytes charged, at the peak.
+/// Bytes asked for to bytes charged, at the peak; 0 where requests were refused.
 double payload(const result& r, const trace_counts& of);
 
 } // namespace replay

@@ -38,6 +38,7 @@ struct figures {
     std::size_t peak = 0;     // bytes charged
     std::size_t resident = 0; // bytes, at most, beyond the start
     std::size_t refused = 0;  // requests
+    std::size_t left_out = 0; // operations of allocations that were refused
 };
 
 // An allocation while it is replayed.
@@ -67,7 +68,7 @@ template <class Subject> class run_of {
                 f.resident = shared::peak_resident_bytes() - std::min(before, shared::peak_resident_bytes());
             end(subject);
         }
-        f.refused = refused_.load();
+        f.refused = refused_.load(), f.left_out = left_out_.load();
         return f;
     }
 
@@ -81,7 +82,7 @@ template <class Subject> class run_of {
     }
     // Returns: seconds, as figures::seconds.
     double replay(Subject& subject) {
-        refused_ = 0;
+        refused_ = 0, left_out_ = 0;
         next_ = 0;
         const bool threads = how_.in_threads && trace_.counts().threads > 1;
         const double begin = now(threads);
@@ -123,6 +124,10 @@ template <class Subject> class run_of {
         if (waits)
             for (unsigned spins = 0; at.turn.load(std::memory_order_acquire) != o.turn; ++spins)
                 if (spins > 100) std::this_thread::yield();
+        if (o.kind != allot::recorded_kind::allocate && at.address == nullptr) {
+            left_out_.fetch_add(1, std::memory_order_relaxed);
+            return finish(at, o, waits);
+        }
         switch (o.kind) {
         case allot::recorded_kind::allocate:
             at.align = std::size_t{1} << o.log_alignment;
@@ -130,16 +135,17 @@ template <class Subject> class run_of {
             became(at, at.address, 0, o.bytes);
             break;
         case allot::recorded_kind::resize:
-            if (at.address != nullptr)
-                became(at, subject.resize(at.address, at.bytes, o.bytes, at.align), at.bytes, o.bytes);
+            became(at, subject.resize(at.address, at.bytes, o.bytes, at.align), at.bytes, o.bytes);
             break;
         case allot::recorded_kind::deallocate:
-            if (at.address != nullptr) subject.deallocate(at.address, at.bytes, o.stream);
-            at.address = nullptr;
+            subject.deallocate(std::exchange(at.address, nullptr), at.bytes, o.stream);
             break;
         }
-        if (waits) at.turn.store(o.turn + 1, std::memory_order_release);
+        finish(at, o, waits);
         if (how_.looks && (i == trace_.counts().peak_at || i % (operations_.size() / looks + 1) == 0)) subject.look();
+    }
+    static void finish(place& at, const operation& o, bool waits) {
+        if (waits) at.turn.store(o.turn + 1, std::memory_order_release);
     }
     void became(place& at, void* p, std::size_t had, std::size_t bytes) {
         if (p == nullptr) {
@@ -158,7 +164,7 @@ template <class Subject> class run_of {
     const std::span<const operation> operations_ = trace_.operations();
     const how& how_;
     std::unique_ptr<place[]> places_;
-    std::atomic<std::size_t> refused_{0};
+    std::atomic<std::size_t> refused_{0}, left_out_{0};
     std::atomic<std::uint32_t> next_{0}; // operation, where bytes are measured
     const std::size_t page_ = allot::sys::os_page_bytes();
 };

@@ -12,6 +12,7 @@
 #include <allot/watch/recording_reader.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <memory_resource>
@@ -44,6 +45,29 @@ struct recorded_text {
         for (std::string line; std::getline(from, line);)
             if (line[0] != '#') text += line.substr(0, line.ends_with(" 0 0") ? line.size() - 4 : line.size()) + '\n';
         return text;
+    }
+};
+
+// A source whose resize always moves. While an address is free, another thread gets it.
+struct moving_source {
+    static constexpr std::size_t unit = 64, max_align = 64;
+    allot::recording* trace;
+    std::byte memory[128];
+    std::uint64_t recorded_before = 0;
+
+    // What another thread would do while the address is free.
+    void another_uses(void* p) {
+        recorded_before = trace->operations();
+        trace->allocated(p, 7, 8);
+        trace->deallocating(p);
+    }
+    allot::block allocate(std::size_t, std::size_t) { return {memory, 64}; }
+    allot::block try_allocate(std::size_t, std::size_t, allot::charge_status*) { return {memory, 64}; }
+    void deallocate(const void* p) { another_uses(const_cast<void*>(p)); }
+    void deallocate(const void* p, std::size_t, std::size_t) { deallocate(p); }
+    allot::block resize(void* p, std::size_t) { // moves
+        another_uses(p);
+        return {memory + 64, 64};
     }
 };
 
@@ -123,6 +147,19 @@ TEST_CASE("a recorded chunk arena writes blocks, of buffers and of accounts too"
     }
     CHECK(reader.error() == "");
     CHECK(live.empty());
+}
+
+TEST_CASE("an address is recorded as free before its source may give it to another thread", "[adapt]") {
+    recorded_text to;
+    moving_source source{&to.trace, {}};
+    const recorded blocks{source, to.trace};
+    void* p = blocks.allocate(10).address;
+    p = blocks.resize(p, 20).address;
+    blocks.deallocate(p);
+    CHECK(source.recorded_before == 5); // with its own deallocation
+    blocks.deallocate(blocks.try_allocate(30).address, 30);
+    CHECK(to.lines() == "a 1 10 64\na 2 7 8\nd 2\nr 1 20\nd 1\na 3 7 8\nd 3\n"
+                        "a 4 30 64\nd 4\na 5 7 8\nd 5\nend 11\n");
 }
 
 TEST_CASE("threads that hand rows to each other leave a recording in order", "[adapt]") {

@@ -67,7 +67,14 @@ for s in f["sets"]:
 # A limit: sets refuse, and get no rank.
 f = figures(by_hand, "--limit", "64KiB", "--sets", "use::containers,fit::best")
 for s in f["sets"]:
-    check(s["refused"] > 0 and s["time_rank"] == 0, f"--limit: {s}")
+    check(s["refused"] == 2 and s["left_out"] == 3 and s["time_rank"] == 0, f"--limit: {s}") # 50,000 and 100,000
+f = figures(by_hand, "--least", "--sets", "use::containers,fit::best,malloc")
+for s in f["sets"]:
+    check(100500 <= s["charged"] <= 1 << 21 and s["refused"] == 0, f"--least: {s}")
+    if s["name"] != "malloc":  # a limit at which all is served
+        g = figures(by_hand, "--limit", str(s["charged"]), "--sets", s["name"], "--threads", "recorded")
+        check(g["sets"] and g["sets"][0]["refused"] == 0, f"--limit at the least: {g}")
+f = figures(by_hand, "--limit", "64KiB", "--sets", "use::containers,fit::best")
 check("No set served every request" in f.get("advice", ""), f"--limit: {f.get('advice')}")
 
 # Threads that wait for each other's allocations, many times.
@@ -77,7 +84,7 @@ for i in range(2000):
     lines += [f"d {i - 5} 0 {(i + 2) % 3}"] if i >= 5 else []
 f = figures("\n".join(lines).encode(), "--sets", "malloc,use::containers,fit::runs")
 check(f.get("threads") == 3 and f.get("live") == 5, f"threads: {f}")
-check(all(s["refused"] == 0 for s in f["sets"]), "threads: a resize or deallocation came before its allocation")
+check(all(s["refused"] == 0 and s["left_out"] == 0 for s in f["sets"]), "threads: an operation came before its allocation")
 
 # Streams: the simulated device is there, for its bytes.
 f = figures(b"a 1 1000 256 7\na 2 3000 256 9\nd 1 9\nr 2 5000 9\n")
