@@ -1,8 +1,8 @@
 // allot_replay: replays a recording against sets, and says which to take. `allot_replay --help`; docs/replay.md.
 #include "process.hpp"
 #include "ranking.hpp"
+#include "sequence.hpp"
 #include "sets.hpp"
-#include "trace.hpp"
 
 #include <shared/exit_code.hpp>
 #include <shared/options.hpp>
@@ -22,7 +22,7 @@ namespace {
 namespace exit_code = shared::exit_code;
 
 struct options {
-    std::string trace, threads = "recorded";
+    std::string sequence, threads = "recorded";
     std::vector<std::string> sets{"all"};
     std::size_t limit = SIZE_MAX;
     unsigned rounds = 5, seconds = 600;
@@ -33,7 +33,7 @@ bool parse(int argc, char** argv, options& out, int& code) {
     std::vector<std::string> names{"all"};
     for (const entry& e : entries) names.emplace_back(e.name);
     CLI::App app{"Replays what a program allocated against sets of allot, and says which to take."};
-    app.add_option("trace", out.trace, "file of allot::recording, or text; -: standard input")->required();
+    app.add_option("sequence", out.sequence, "file of allot::recording, or text; -: standard input")->required();
     app.add_option("--sets", out.sets, "sets to replay: all, or names")
         ->delimiter(',')
         ->check(shared::one_of(names))
@@ -65,7 +65,7 @@ bool parse(int argc, char** argv, options& out, int& code) {
     return shared::parse(app, argc, argv, code);
 }
 
-bool is_asked(const options& o, const trace& t, const entry& e) {
+bool is_asked(const options& o, const sequence& t, const entry& e) {
     const auto has = [&](std::string_view name) {
         return std::find(o.sets.begin(), o.sets.end(), name) != o.sets.end();
     };
@@ -73,7 +73,7 @@ bool is_asked(const options& o, const trace& t, const entry& e) {
 }
 
 // The least limit at which a set refuses nothing, to 2 %; `bytes` is one.
-std::size_t least_limit(const options& o, const trace& t, std::size_t entry, how h, std::size_t bytes) {
+std::size_t least_limit(const options& o, const sequence& t, std::size_t entry, how h, std::size_t bytes) {
     std::size_t refuses = t.counts().peak - 1;
     while (refuses < bytes && bytes - refuses > std::max(bytes / 50, std::size_t{16} << 10)) {
         h.limit = refuses + (bytes - refuses) / 2;
@@ -84,7 +84,7 @@ std::size_t least_limit(const options& o, const trace& t, std::size_t entry, how
 }
 
 // Each set once for its bytes, then all of them in rounds for their times.
-std::vector<result> run_all(const options& o, const trace& t) {
+std::vector<result> run_all(const options& o, const sequence& t) {
     std::vector<result> all;
     std::vector<std::size_t> which;
     how h{.in_threads = o.threads == "recorded", .touches = o.touches, .looks = true, .limit = o.limit};
@@ -109,6 +109,7 @@ std::vector<result> run_all(const options& o, const trace& t) {
             if (const auto f = run_in_process(t, which[s], h, o.seconds)) {
                 r.seconds.push_back(f->seconds);
                 r.refused_in_time = std::max(r.refused_in_time, f->refused);
+                r.left_out = std::max(r.left_out, f->left_out);
             } else r.has_failed = true;
         }
     rank(all);
@@ -118,10 +119,11 @@ std::vector<result> run_all(const options& o, const trace& t) {
 std::string time_of(double seconds) {
     return seconds < 0.01 ? fmt::format("{:.3f}", 1000 * seconds) : fmt::format("{:.1f}", 1000 * seconds);
 }
-void print_table(const options& o, const trace& t, const std::vector<result>& all) {
-    const trace_counts& c = t.counts();
-    fmt::print("{}: {} allocations, {} resizes, {} deallocations; {} thread{}", o.trace, shared::grouped(c.allocations),
-               shared::grouped(c.resizes), shared::grouped(c.deallocations), c.threads, c.threads == 1 ? "" : "s");
+void print_table(const options& o, const sequence& t, const std::vector<result>& all) {
+    const sequence_counts& c = t.counts();
+    fmt::print("{}: {} allocations, {} resizes, {} deallocations; {} thread{}", o.sequence,
+               shared::grouped(c.allocations), shared::grouped(c.resizes), shared::grouped(c.deallocations), c.threads,
+               c.threads == 1 ? "" : "s");
     if (t.has_streams()) fmt::print(", {} streams", c.streams);
     fmt::print("\nasked for at the peak: {} ({} bytes); live at the end: {} allocations, {}\n\n", shared::bytes(c.peak),
                c.peak, shared::grouped(c.live), shared::bytes(c.live_bytes));
@@ -152,8 +154,8 @@ void print_table(const options& o, const trace& t, const std::vector<result>& al
             late);
     fmt::print("{}\n", advice(all, c));
 }
-void print_json(const trace& t, const std::vector<result>& all) {
-    const trace_counts& c = t.counts();
+void print_json(const sequence& t, const std::vector<result>& all) {
+    const sequence_counts& c = t.counts();
     nlohmann::ordered_json out{{"allocations", c.allocations},
                                {"resizes", c.resizes},
                                {"deallocations", c.deallocations},
@@ -182,12 +184,12 @@ void print_json(const trace& t, const std::vector<result>& all) {
 }
 
 int run(const options& o) {
-    const trace t = trace::read(o.trace);
+    const sequence t = sequence::read(o.sequence);
     if (o.threads == "recorded" && t.counts().threads > 512)
         throw std::runtime_error(fmt::format("{} threads are too many: pass --threads one", t.counts().threads));
     if (!t.counts().has_end)
         fmt::print(stderr, "allot_replay: {}: there is no line \"end OPERATIONS\"; if a program wrote it, it is cut\n",
-                   o.trace);
+                   o.sequence);
     const std::vector<result> all = run_all(o, t);
     o.json ? print_json(t, all) : print_table(o, t, all);
     return std::any_of(all.begin(), all.end(), [](const result& r) { return r.has_failed; }) ? exit_code::failed
@@ -205,7 +207,7 @@ int main(int argc, char** argv) {
     try {
         return shared::flushed("allot_replay", replay::parse(argc, argv, asked, code) ? replay::run(asked) : code);
     } catch (const std::exception& e) {
-        fmt::print(stderr, "allot_replay: {}: {}\n", asked.trace, e.what());
+        fmt::print(stderr, "allot_replay: {}: {}\n", asked.sequence, e.what());
         return exit_code::bad_input;
     }
 }

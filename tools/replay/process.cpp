@@ -20,18 +20,18 @@ constexpr const char* run_one = "--run-one";
 struct request {
     std::size_t entry = 0;
     how h;
-    int trace = -1, answer = -1; // descriptors
+    int sequence = -1, answer = -1; // descriptors
     unsigned seconds = 0;
 
     std::string text() const {
         return std::to_string(entry) + ' ' + std::to_string(h.in_threads) + ' ' + std::to_string(h.touches) + ' ' +
                std::to_string(h.looks) + ' ' + std::to_string(h.is_warm) + ' ' + std::to_string(h.limit) + ' ' +
-               std::to_string(trace) + ' ' + std::to_string(answer) + ' ' + std::to_string(seconds);
+               std::to_string(sequence) + ' ' + std::to_string(answer) + ' ' + std::to_string(seconds);
     }
     static bool parse(const char* text, request& r) {
         int in_threads = 0, touches = 0, looks = 0, is_warm = 0;
         const int n = std::sscanf(text, "%zu %d %d %d %d %zu %d %d %u", &r.entry, &in_threads, &touches, &looks,
-                                  &is_warm, &r.h.limit, &r.trace, &r.answer, &r.seconds);
+                                  &is_warm, &r.h.limit, &r.sequence, &r.answer, &r.seconds);
         r.h.in_threads = in_threads != 0, r.h.touches = touches != 0, r.h.looks = looks != 0,
         r.h.is_warm = is_warm != 0;
         return n == 9 && r.entry < entries.size();
@@ -40,7 +40,7 @@ struct request {
 
 } // namespace
 
-std::optional<figures> run_in_process(const trace& t, std::size_t entry, const how& h, unsigned seconds) {
+std::optional<figures> run_in_process(const sequence& t, std::size_t entry, const how& h, unsigned seconds) {
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0) return {};
     const std::string text = request{entry, h, t.descriptor(), ends[1], seconds}.text();
@@ -66,7 +66,7 @@ bool is_run_in_process(int argc, char** argv, int& code) {
     request r;
     if (!request::parse(argv[2], r)) return true;
     ::alarm(r.seconds);
-    const trace t{r.trace};
+    const sequence t{r.sequence};
     figures f;
     try {
         f = entries[r.entry].run(t, r.h);

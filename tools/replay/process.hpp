@@ -2,7 +2,7 @@
 #pragma once
 
 #include "run.hpp"
-#include "trace.hpp"
+#include "sequence.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -10,7 +10,7 @@
 namespace replay {
 
 /// Returns: none if the process failed, or took longer than `seconds`.
-std::optional<figures> run_in_process(const trace& t, std::size_t entry, const how& h, unsigned seconds);
+std::optional<figures> run_in_process(const sequence& t, std::size_t entry, const how& h, unsigned seconds);
 
 /// To be called first in main(): whether this is such a process. Then `code` is its exit code.
 bool is_run_in_process(int argc, char** argv, int& code);

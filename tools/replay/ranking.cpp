@@ -48,7 +48,7 @@ std::string beside(const result& r, const result& other) {
 
 } // namespace
 
-double payload(const result& r, const trace_counts& of) {
+double payload(const result& r, const sequence_counts& of) {
     return r.is_ranked() ? ratio(static_cast<double>(of.peak), static_cast<double>(r.peak)) : 0;
 }
 
@@ -67,7 +67,7 @@ void rank(std::vector<result>& all) {
     number(by_peak, &result::peak_rank, is_equal_in_peak);
 }
 
-std::string advice(const std::vector<result>& all, const trace_counts& of) {
+std::string advice(const std::vector<result>& all, const sequence_counts& of) {
     std::vector<const result*> fit, fastest;
     const result *reference = nullptr, *least = nullptr;
     for (const result& r : all) {

@@ -4,7 +4,7 @@
 // or where there was one round, and in peak where the difference is below 1 %. Sets of one rank are equal to the first.
 #pragma once
 
-#include "trace.hpp"
+#include "sequence.hpp"
 
 #include <harness/statistics.hpp>
 
@@ -37,8 +37,8 @@ struct result {
 /// Fills in the ranks, and sorts by time.
 void rank(std::vector<result>& all);
 /// Requires: rank(). One sentence.
-std::string advice(const std::vector<result>& all, const trace_counts& of);
+std::string advice(const std::vector<result>& all, const sequence_counts& of);
 /// Bytes asked for to bytes charged, at the peak; 0 where requests were refused.
-double payload(const result& r, const trace_counts& of);
+double payload(const result& r, const sequence_counts& of);
 
 } // namespace replay

@@ -1,4 +1,4 @@
-// allot_record: makes the recordings in traces/.
+// allot_record: makes the recordings in recordings/.
 //
 //   allot_record flights FOLDER FILE     FOLDER: examples/data
 //   allot_record sqlite ROWS FILE

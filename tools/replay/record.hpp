@@ -1,4 +1,4 @@
-// Programs that are recorded, for the recordings in traces/.
+// Programs that are recorded, for the recordings in recordings/.
 #pragma once
 
 #include <allot/watch/recording.hpp>

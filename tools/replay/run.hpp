@@ -6,8 +6,8 @@
 // Invariant: no wait is for ever, since each operation waits for earlier ones of the recorded order only.
 #pragma once
 
+#include "sequence.hpp"
 #include "subjects.hpp"
-#include "trace.hpp"
 
 #include <allot/sys/map.hpp>
 #include <shared/resident.hpp>
@@ -51,10 +51,10 @@ struct place {
 
 template <class Subject> class run_of {
   public:
-    run_of(const trace& t, const how& h) : trace_(t), how_(h), places_(new place[t.counts().allocations]) {}
+    run_of(const sequence& t, const how& h) : sequence_(t), how_(h), places_(new place[t.counts().allocations]) {}
 
     figures operator()() {
-        const trace_counts& all = trace_.counts();
+        const sequence_counts& all = sequence_.counts();
         const conditions c{how_.limit, all.streams, all.peak};
         const std::size_t before = start_of_resident();
         figures f;
@@ -84,7 +84,7 @@ template <class Subject> class run_of {
     double replay(Subject& subject) {
         refused_ = 0, left_out_ = 0;
         next_ = 0;
-        const bool threads = how_.in_threads && trace_.counts().threads > 1;
+        const bool threads = how_.in_threads && sequence_.counts().threads > 1;
         const double begin = now(threads);
         if (threads) in_threads(subject);
         else
@@ -98,7 +98,7 @@ template <class Subject> class run_of {
     }
     // Deallocates what is live.
     void end(Subject& subject) {
-        for (std::size_t i = 0; i != trace_.counts().allocations; ++i) {
+        for (std::size_t i = 0; i != sequence_.counts().allocations; ++i) {
             place& p = places_[i];
             if (p.address != nullptr) subject.deallocate(std::exchange(p.address, nullptr), p.bytes, 0);
             p.turn = 0;
@@ -106,9 +106,9 @@ template <class Subject> class run_of {
     }
     void in_threads(Subject& subject) {
         std::vector<std::jthread> all;
-        for (std::size_t t = 0; t != trace_.counts().threads; ++t)
+        for (std::size_t t = 0; t != sequence_.counts().threads; ++t)
             all.emplace_back([&, t] {
-                for (const std::uint32_t i : trace_.operations_of(t)) {
+                for (const std::uint32_t i : sequence_.operations_of(t)) {
                     if (how_.looks) wait_for_turn(i);
                     step(subject, i, true);
                     if (how_.looks) next_ = i + 1, next_.notify_all();
@@ -142,7 +142,8 @@ template <class Subject> class run_of {
             break;
         }
         finish(at, o, waits);
-        if (how_.looks && (i == trace_.counts().peak_at || i % (operations_.size() / looks + 1) == 0)) subject.look();
+        if (how_.looks && (i == sequence_.counts().peak_at || i % (operations_.size() / looks + 1) == 0))
+            subject.look();
     }
     static void finish(place& at, const operation& o, bool waits) {
         if (waits) at.turn.store(o.turn + 1, std::memory_order_release);
@@ -160,8 +161,8 @@ template <class Subject> class run_of {
         }
     }
 
-    const trace& trace_;
-    const std::span<const operation> operations_ = trace_.operations();
+    const sequence& sequence_;
+    const std::span<const operation> operations_ = sequence_.operations();
     const how& how_;
     std::unique_ptr<place[]> places_;
     std::atomic<std::size_t> refused_{0}, left_out_{0};

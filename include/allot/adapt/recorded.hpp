@@ -2,8 +2,8 @@
 // against other sets (docs/replay.md).
 //
 //     allot::row_manager<allot::use::containers> rows;
-//     allot::recording trace{"program.allot"};
-//     allot::adapt::recorded source{rows, trace};
+//     allot::recording record{"program.allot"};
+//     allot::adapt::recorded source{rows, record};
 //     allot::adapt::memory_resource memory{source}; // or std_allocator, arrow_pool, ...
 //
 // It has the calls of its source that faces use: those of a chunk arena or charged_blocks, or those of a row manager

@@ -1,9 +1,9 @@
 // A recording: what a program allocates, written to a file or to the caller's sink.
 //
-//     allot::recording trace{"program.allot"};
-//     allot::adapt::recorded source{rows, trace};      // adapt/recorded.hpp: the rows with the same calls
+//     allot::recording record{"program.allot"};
+//     allot::adapt::recorded source{rows, record};      // adapt/recorded.hpp: the rows with the same calls
 //     ...
-//     if (int error = trace.close()) std::puts(std::strerror(error)); // a write failed: the recording is cut
+//     if (int error = record.close()) std::puts(std::strerror(error)); // a write failed: the recording is cut
 //
 //   text     a line per operation (recorded_operation.hpp); at its end: end OPERATIONS
 //   binary   | 89 'a' 'l' 'l' 'o' 't' 'r' 01 | block | block | ... | end block |

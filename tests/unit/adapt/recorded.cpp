@@ -30,16 +30,16 @@ struct pool_blocks : allot::policies<allot::ledger::pool> {};
 
 struct recorded_text {
     std::string all;
-    allot::recording trace{{[](void* self, std::string_view piece) noexcept {
-                                static_cast<recorded_text*>(self)->all += piece;
-                                return 0;
-                            },
-                            this},
-                           allot::recording_format::text};
+    allot::recording record{{[](void* self, std::string_view piece) noexcept {
+                                 static_cast<recorded_text*>(self)->all += piece;
+                                 return 0;
+                             },
+                             this},
+                            allot::recording_format::text};
 
     // The operations, without thread 0 of stream 0.
     std::string lines() {
-        CHECK(trace.close() == 0);
+        CHECK(record.close() == 0);
         std::istringstream from{all};
         std::string text;
         for (std::string line; std::getline(from, line);)
@@ -48,27 +48,35 @@ struct recorded_text {
     }
 };
 
-// A source whose resize always moves. While an address is free, another thread gets it.
-struct moving_source {
-    static constexpr std::size_t unit = 64, max_align = 64;
-    allot::recording* trace;
+// Memory whose resize always moves. While an address is free, another thread gets it.
+struct shared_memory {
+    allot::recording& record;
     std::byte memory[128];
     std::uint64_t recorded_before = 0;
 
-    // What another thread would do while the address is free.
-    void another_uses(void* p) {
-        recorded_before = trace->operations();
-        trace->allocated(p, 7, 8);
-        trace->deallocating(p);
+    void free(const void* p) {
+        recorded_before = record.operations();
+        record.allocated(p, 7, 8);
+        record.deallocating(p);
     }
+    void* moved(const void* p) {
+        free(p);
+        return memory + 64;
+    }
+};
+struct blocks_of_shared : shared_memory {
+    static constexpr std::size_t unit = 64, max_align = 64;
     allot::block allocate(std::size_t, std::size_t) { return {memory, 64}; }
     allot::block try_allocate(std::size_t, std::size_t, allot::charge_status*) { return {memory, 64}; }
-    void deallocate(const void* p) { another_uses(const_cast<void*>(p)); }
-    void deallocate(const void* p, std::size_t, std::size_t) { deallocate(p); }
-    allot::block resize(void* p, std::size_t) { // moves
-        another_uses(p);
-        return {memory + 64, 64};
-    }
+    void deallocate(const void* p) { free(p); }
+    void deallocate(const void* p, std::size_t, std::size_t) { free(p); }
+    allot::block resize(void* p, std::size_t) { return {moved(p), 64}; }
+};
+struct rows_of_shared : shared_memory {
+    void* allocate(std::size_t, const allot::row_type&) { return memory; }
+    void* try_allocate(std::size_t, const allot::row_type&, allot::charge_status*) { return memory; }
+    void release(const void* p) { free(p); }
+    void* try_resize(void* p, std::size_t, std::size_t, allot::charge_status*) { return moved(p); }
 };
 
 } // namespace
@@ -76,7 +84,7 @@ struct moving_source {
 TEST_CASE("a recorded row manager writes what containers ask for", "[adapt]") {
     allot::row_manager<allot::use::containers> rows;
     recorded_text to;
-    const recorded source{rows, to.trace};
+    const recorded source{rows, to.record};
     void* missing = nullptr;
     {
         allot::adapt::memory_resource memory{source};
@@ -96,7 +104,7 @@ TEST_CASE("a recorded row manager writes what containers ask for", "[adapt]") {
 TEST_CASE("calls as malloc() and realloc() are recorded, refusals are not", "[adapt]") {
     allot::row_manager<allot::use::containers> rows{allot::limit{1_MiB}};
     recorded_text to;
-    recorded source{rows, to.trace};
+    recorded source{rows, to.record};
     void* p = allot::adapt::try_allocate(source, 100, 8);
     p = allot::adapt::try_resize(source, p, 100, 1000, 8); // moves
     REQUIRE(p != nullptr);
@@ -115,7 +123,7 @@ TEST_CASE("a recorded chunk arena writes blocks, of buffers and of accounts too"
     allot::account scan{engine, allot::name{"scan"}};
     allot::chunk_arena<pool_blocks> pool{engine};
     recorded_text to;
-    recorded blocks{pool, to.trace};
+    recorded blocks{pool, to.record};
     {
         const allot::buffer_memory memory{blocks};
         const allot::buffer b = memory.allocate(scan, 5000);
@@ -123,7 +131,7 @@ TEST_CASE("a recorded chunk arena writes blocks, of buffers and of accounts too"
     }
     CHECK(scan.used() == 0);
     allot::charged_blocks of_scan{pool, scan};
-    recorded charged{of_scan, to.trace};
+    recorded charged{of_scan, to.record};
     void* p = allot::adapt::try_allocate(charged, 100'000, 4096);
     p = allot::adapt::try_resize(charged, p, 100'000, 9_MiB, 4096);
     REQUIRE(p != nullptr);
@@ -150,22 +158,29 @@ TEST_CASE("a recorded chunk arena writes blocks, of buffers and of accounts too"
 }
 
 TEST_CASE("an address is recorded as free before its source may give it to another thread", "[adapt]") {
-    recorded_text to;
-    moving_source source{&to.trace, {}};
-    const recorded blocks{source, to.trace};
-    void* p = blocks.allocate(10).address;
-    p = blocks.resize(p, 20).address;
-    blocks.deallocate(p);
-    CHECK(source.recorded_before == 5); // with its own deallocation
-    blocks.deallocate(blocks.try_allocate(30).address, 30);
-    CHECK(to.lines() == "a 1 10 64\na 2 7 8\nd 2\nr 1 20\nd 1\na 3 7 8\nd 3\n"
-                        "a 4 30 64\nd 4\na 5 7 8\nd 5\nend 11\n");
+    recorded_text of_blocks, of_rows;
+    blocks_of_shared blocks{{of_blocks.record, {}}};
+    const recorded some_blocks{blocks, of_blocks.record};
+    void* p = some_blocks.allocate(10).address;
+    p = some_blocks.resize(p, 20).address;
+    some_blocks.deallocate(p);
+    CHECK(blocks.recorded_before == 5); // with its own deallocation
+    some_blocks.deallocate(some_blocks.try_allocate(30).address, 30);
+    CHECK(of_blocks.lines() == "a 1 10 64\na 2 7 8\nd 2\nr 1 20\nd 1\na 3 7 8\nd 3\n"
+                               "a 4 30 64\nd 4\na 5 7 8\nd 5\nend 11\n");
+    rows_of_shared rows{{of_rows.record, {}}};
+    const recorded some_rows{rows, of_rows.record};
+    p = some_rows.allocate(10);
+    p = some_rows.try_resize(p, 10, 20);
+    some_rows.release(p);
+    CHECK(rows.recorded_before == 5);
+    CHECK(of_rows.lines() == "a 1 10 8\na 2 7 8\nd 2\nr 1 20\nd 1\na 3 7 8\nd 3\nend 7\n");
 }
 
 TEST_CASE("threads that hand rows to each other leave a recording in order", "[adapt]") {
     allot::row_manager<allot::use::containers> rows;
     recorded_text to;
-    recorded source{rows, to.trace};
+    recorded source{rows, to.record};
     const auto work = [&] {
         for (int i = 0; i != 3'000; ++i) { // addresses go from thread to thread by the caches
             std::vector<void*> some;
@@ -177,7 +192,7 @@ TEST_CASE("threads that hand rows to each other leave a recording in order", "[a
     {
         std::jthread a{work}, b{work}, c{work};
     }
-    CHECK(to.trace.close() == 0);
+    CHECK(to.record.close() == 0);
     CHECK(rows.live_rows() == 0);
     std::istringstream from{to.all};
     allot::recording_reader reader{from};

@@ -54,21 +54,21 @@ std::byte memory[4096];
 // Allocations of all sizes and alignments, resizes and deallocations.
 std::string recorded_run(recording_format format, std::size_t operations) {
     text_sink to;
-    allot::recording trace{to.sink(), format};
+    allot::recording record{to.sink(), format};
     std::mt19937_64 random{7};
     std::vector<bool> live(sizeof memory);
     for (std::size_t i = 0; i != operations; ++i) {
         const std::size_t at = random() % sizeof memory;
         const std::size_t bytes = random() >> random() % 64;
-        if (!live[at]) trace.allocated(memory + at, bytes, std::size_t{1} << random() % 32, random() % 2);
-        else if (random() % 4 != 0) trace.deallocating(memory + at);
+        if (!live[at]) record.allocated(memory + at, bytes, std::size_t{1} << random() % 32, random() % 2);
+        else if (random() % 4 != 0) record.deallocating(memory + at);
         else {
-            allot::recording::resizing{trace, memory + at}.done(memory + at, bytes);
+            allot::recording::resizing{record, memory + at}.done(memory + at, bytes);
             continue;
         }
         live[at] = live[at] ? false : true;
     }
-    CHECK(trace.close() == 0);
+    CHECK(record.close() == 0);
     return to.all;
 }
 
@@ -164,15 +164,15 @@ TEST_CASE("text that a person wrote needs no end, and its errors name the line",
 
 TEST_CASE("a write that failed is reported at the end, and a file that cannot be opened at once", "[watch]") {
     text_sink to{"", 100};
-    allot::recording trace{to.sink()};
+    allot::recording record{to.sink()};
     for (int i = 0; i != 50'000; ++i) {
-        trace.allocated(memory, 8, 8);
-        trace.deallocating(memory);
+        record.allocated(memory, 8, 8);
+        record.deallocating(memory);
     }
-    CHECK(trace.error() == ENOSPC);
-    CHECK(trace.close() == ENOSPC);
-    CHECK(trace.close() == ENOSPC);
-    allot::recording nowhere{"/no such folder/trace"};
+    CHECK(record.error() == ENOSPC);
+    CHECK(record.close() == ENOSPC);
+    CHECK(record.close() == ENOSPC);
+    allot::recording nowhere{"/no such folder/record"};
     CHECK(nowhere.error() == ENOENT);
     nowhere.allocated(memory, 8, 8);
     CHECK(nowhere.close() == ENOENT);
@@ -183,7 +183,7 @@ TEST_CASE("a write that failed is reported at the end, and a file that cannot be
 
 TEST_CASE("threads record together: each allocation has one ID, and is deallocated once", "[watch]") {
     text_sink to;
-    allot::recording trace{to.sink()};
+    allot::recording record{to.sink()};
     std::barrier together{4};
     {
         std::vector<std::jthread> all;
@@ -192,16 +192,16 @@ TEST_CASE("threads record together: each allocation has one ID, and is deallocat
                 together.arrive_and_wait(); // all of them live at once
                 for (std::size_t i = 0; i != 5'000; ++i) {
                     std::byte* const p = memory + 1024 * t + i % 1024;
-                    trace.allocated(p, i, 8);
-                    allot::recording::resizing resize{trace, p};
+                    record.allocated(p, i, 8);
+                    allot::recording::resizing resize{record, p};
                     resize.done(i % 2 == 0 ? p : nullptr, i + 1);
-                    trace.deallocating(p);
-                    trace.deallocating(p); // of none: not recorded
+                    record.deallocating(p);
+                    record.deallocating(p); // of none: not recorded
                 }
                 together.arrive_and_wait();
             });
     }
-    CHECK(trace.close() == 0);
+    CHECK(record.close() == 0);
     const read_back read = read_all(to.all);
     CHECK(read.error == "");
     CHECK(read.operations.size() == 4 * (5'000 + 5'000 + 2'500));

@@ -38,7 +38,7 @@ const replay::result& named(const std::vector<replay::result>& all, std::string_
 } // namespace
 
 int main() {
-    replay::trace_counts of;
+    replay::sequence_counts of;
     of.peak = 800;
     std::vector<replay::result> all{set("slow", {4, 4, 4, 4, 4}, 900),
                                     set("noisy", {1, 2, 1.1, 3, 1.2}, 2000), // quartiles 1.1 and 2

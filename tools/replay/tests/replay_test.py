@@ -1,6 +1,6 @@
 """allot_replay on recordings whose figures are known by hand, on damaged ones, and on those that ship.
 
-    replay_test.py PROGRAM FOLDER_OF_TRACES
+    replay_test.py PROGRAM FOLDER_OF_RECORDINGS
 """
 import json
 import pathlib
@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-program, traces = sys.argv[1], pathlib.Path(sys.argv[2])
+program, recordings = sys.argv[1], pathlib.Path(sys.argv[2])
 failed = []
 
 
@@ -107,9 +107,9 @@ check("it is cut" in run(b"a 1 10\n", "--sets", "malloc", "--rounds", "1")[2], "
 
 # Those that ship: whole, and what they say of themselves; cut and changed, an error.
 if shutil.which("xz") is None:
-    print("no xz: the recordings in traces/ are not tested")
+    print("no xz: the recordings in recordings/ are not tested")
 else:
-    for path in sorted(traces.glob("*.xz")):
+    for path in sorted(recordings.glob("*.xz")):
         whole = subprocess.run(["xz", "-dc", path], stdout=subprocess.PIPE, check=True).stdout
         f = figures(whole, "--sets", "malloc,use::containers,fit::runs")
         check(f.get("has_end") and f.get("allocations", 0) > 1000, f"{path.name}: {f}")

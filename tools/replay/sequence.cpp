@@ -1,4 +1,4 @@
-#include "trace.hpp"
+#include "sequence.hpp"
 
 #include <allot/core/bits.hpp>
 #include <allot/watch/recording_reader.hpp>
@@ -49,9 +49,9 @@ void* map(int descriptor, std::size_t bytes, int rights) {
 
 } // namespace
 
-trace trace::read(std::istream& from) {
+sequence sequence::read(std::istream& from) {
     allot::recording_reader reader{from};
-    trace_counts all;
+    sequence_counts all;
     std::vector<operation> operations;
     std::vector<std::vector<std::uint32_t>> of_threads;
     std::unordered_map<std::uint64_t, live_allocation> live;
@@ -95,7 +95,7 @@ trace trace::read(std::istream& from) {
     all.operations = operations.size(), all.threads = of_threads.size(), all.streams = streams.size();
     all.live = live.size(), all.has_end = reader.has_end();
 
-    trace t;
+    sequence t;
     t.bytes_ = sizeof all + operations.size() * (sizeof(operation) + 4) + (all.threads + 1) * 4;
     t.descriptor_ = ::memfd_create("recording", 0);
     if (t.descriptor_ < 0 || ::ftruncate(t.descriptor_, static_cast<off_t>(t.bytes_)) != 0) fail_to_map();
@@ -116,31 +116,31 @@ trace trace::read(std::istream& from) {
     return t;
 }
 
-trace trace::read(const std::string& path) {
+sequence sequence::read(const std::string& path) {
     if (path == "-") return read(std::cin);
     std::ifstream file(path, std::ios::binary);
     if (!file) throw std::runtime_error(std::strerror(errno));
     return read(file);
 }
 
-trace::trace(int descriptor) : descriptor_(descriptor) {
+sequence::sequence(int descriptor) : descriptor_(descriptor) {
     struct ::stat about{};
     if (::fstat(descriptor, &about) != 0) fail_to_map();
     bytes_ = static_cast<std::size_t>(about.st_size);
     memory_ = map(descriptor, bytes_, PROT_READ);
 }
-trace::trace(trace&& other) noexcept
+sequence::sequence(sequence&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)), memory_(std::exchange(other.memory_, nullptr)),
       bytes_(other.bytes_) {}
-trace::~trace() {
+sequence::~sequence() {
     if (memory_ != nullptr) ::munmap(memory_, bytes_);
     if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-std::span<const operation> trace::operations() const {
+std::span<const operation> sequence::operations() const {
     return {reinterpret_cast<const operation*>(&counts() + 1), counts().operations};
 }
-std::span<const std::uint32_t> trace::operations_of(std::size_t thread) const {
+std::span<const std::uint32_t> sequence::operations_of(std::size_t thread) const {
     const auto* const order = reinterpret_cast<const std::uint32_t*>(operations().data() + counts().operations);
     const std::uint32_t* const begins = order + counts().operations;
     return {order + begins[thread], order + begins[thread + 1]};

@@ -1,7 +1,7 @@
 // A recording as the replay needs it, in memory that processes share: allocations are numbered from 0, and each
 // operation knows its turn.
 //
-//   | trace_counts | operations | order | begins |     order: operations by thread, each thread's in the recorded
+//   | sequence_counts | operations | order | begins |     order: operations by thread, each thread's in the recorded
 //   order;
 //                                                   begins[t]: where thread t begins in it, and the end
 //
@@ -28,7 +28,7 @@ struct operation {
     std::size_t bytes;        // asked for; of a deallocate: those that are freed
 };
 
-struct trace_counts {
+struct sequence_counts {
     std::size_t operations = 0, threads = 0, streams = 1;
     std::size_t allocations = 0, resizes = 0, deallocations = 0;
     std::size_t peak = 0;                 // bytes asked for and live at once, the most
@@ -37,20 +37,20 @@ struct trace_counts {
     bool has_end = false;                 // the recording says that it is whole
 };
 
-class trace {
+class sequence {
   public:
     /// Throws: std::runtime_error, with the line or offset, and what to do.
-    static trace read(std::istream& from);
+    static sequence read(std::istream& from);
     /// Of a file, or "-": standard input.
-    static trace read(const std::string& path);
+    static sequence read(const std::string& path);
     /// The same, in another process that has inherited the descriptor.
-    explicit trace(int descriptor);
+    explicit sequence(int descriptor);
 
-    trace(trace&& other) noexcept;
-    trace& operator=(trace&&) = delete;
-    ~trace();
+    sequence(sequence&& other) noexcept;
+    sequence& operator=(sequence&&) = delete;
+    ~sequence();
 
-    const trace_counts& counts() const { return *static_cast<const trace_counts*>(memory_); }
+    const sequence_counts& counts() const { return *static_cast<const sequence_counts*>(memory_); }
     std::span<const operation> operations() const;
     /// Their numbers, in order.
     std::span<const std::uint32_t> operations_of(std::size_t thread) const;
@@ -58,7 +58,7 @@ class trace {
     int descriptor() const { return descriptor_; }
 
   private:
-    trace() = default;
+    sequence() = default;
 
     int descriptor_ = -1;
     void* memory_ = nullptr;
