@@ -12,7 +12,7 @@
 //          before varint  7 bits per byte, the lowest first; bit 7 is set in all but the last
 //
 // Invariant: decode() accepts what encode() wrote, and refuses everything else that is no operation; it reads no byte
-// beyond the end. Cost: 3 to 10 bytes per operation, as a rule 5. Threads: a value; one thread per coder.
+// beyond the end. Cost: 2 to 31 bytes per operation, as a rule 3. Threads: a value; one thread per coder.
 // Source: varints and zigzag as in Protocol Buffers, 2008; text as in the traces of malloclab, CMU 1999.
 #pragma once
 
