@@ -23,6 +23,8 @@ program_test(tpch html SPILL OUT "6 queries" ARGS ${tpch_text} --memory 1MiB --t
 page_test(tpch html ${CMAKE_CURRENT_BINARY_DIR}/tpch.html peak accounts timeline chunks "\"kind\":\"wait\"" "\"kind\":\"spill\"")
 program_test(tpch no_html CODE 1 ERR "^tpch: --html: /nowhere/t.html: No such file" ARGS ${tpch_text} --html /nowhere/t.html)
 program_test(tpch html_lost CODE 1 BLOCKS 68 OUT "q1 .*right" ERR "^tpch: --html: [^\n]*lost.html: File too large" ARGS ${tpch_text} --query q1 --spill none --html ${CMAKE_CURRENT_BINARY_DIR}/lost.html)
+program_test(tpch record OUT "6 queries" ARGS ${tpch_text} --memory 1MiB --tasks 4 --record ${CMAKE_CURRENT_BINARY_DIR}/tpch.allot)
+program_test(tpch no_record CODE 3 ERR "--record: /nowhere/t: No such file" ARGS ${tpch_text} --query q1 --record /nowhere/t)
 program_test(tpch no_answers CODE 3 ERR "README.md: no JSON object with the answer of q1" ARGS --data ${PROJECT_SOURCE_DIR}/examples/tpch/data/sf0.001 --expected ${PROJECT_SOURCE_DIR}/README.md)
 program_test(tpch other_answers CODE 3 ERR "other.json: no JSON object with the answer of q1" ARGS --data ${PROJECT_SOURCE_DIR}/examples/tpch/data/sf0.001 --expected ${CMAKE_CURRENT_BINARY_DIR}/other.json)
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/other.json "{\"q1\": []}")

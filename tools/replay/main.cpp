@@ -2,7 +2,6 @@
 #include "process.hpp"
 #include "ranking.hpp"
 #include "sequence.hpp"
-#include "sets.hpp"
 
 #include <shared/exit_code.hpp>
 #include <shared/options.hpp>
@@ -31,7 +30,7 @@ struct options {
 
 bool parse(int argc, char** argv, options& out, int& code) {
     std::vector<std::string> names{"all"};
-    for (const entry& e : entries) names.emplace_back(e.name);
+    for (const entry& e : all_sets()) names.emplace_back(e.name);
     CLI::App app{"Replays what a program allocated against sets of allot, and says which to take."};
     app.add_option("sequence", out.sequence, "file of allot::recording, or text; -: standard input")->required();
     app.add_option("--sets", out.sets, "sets to replay: all, or names")
@@ -59,7 +58,7 @@ bool parse(int argc, char** argv, options& out, int& code) {
     app.add_flag("--json", out.json, "the figures as JSON");
     app.footer("sets: " + [&] {
         std::string all;
-        for (const entry& e : entries) all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", e.name, e.what);
+        for (const entry& e : all_sets()) all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", e.name, e.what);
         return all;
     }());
     return shared::parse(app, argc, argv, code);
@@ -73,11 +72,11 @@ bool is_asked(const options& o, const sequence& t, const entry& e) {
 }
 
 // The least limit at which a set refuses nothing, to 2 %; `bytes` is one.
-std::size_t least_limit(const options& o, const sequence& t, std::size_t entry, how h, std::size_t bytes) {
+std::size_t least_limit(const options& o, const sequence& t, std::size_t set, how h, std::size_t bytes) {
     std::size_t refuses = t.counts().peak - 1;
     while (refuses < bytes && bytes - refuses > std::max(bytes / 50, std::size_t{16} << 10)) {
         h.limit = refuses + (bytes - refuses) / 2;
-        const auto f = run_in_process(t, entry, h, o.seconds);
+        const auto f = run_in_process(t, set, h, o.seconds);
         (f && f->refused == 0 ? bytes : refuses) = h.limit;
     }
     return bytes;
@@ -88,8 +87,8 @@ std::vector<result> run_all(const options& o, const sequence& t) {
     std::vector<result> all;
     std::vector<std::size_t> which;
     how h{.in_threads = o.threads == "recorded", .touches = o.touches, .looks = true, .limit = o.limit};
-    for (std::size_t i = 0; i != entries.size(); ++i) {
-        const entry& e = entries[i];
+    for (std::size_t i = 0; i != all_sets().size(); ++i) {
+        const entry& e = all_sets()[i];
         if (!is_asked(o, t, e)) continue;
         result r;
         r.name = e.name, r.what = e.what, r.is_timed = !e.is_on_device, r.is_reference = e.is_reference;

@@ -40,10 +40,12 @@ struct request {
 
 } // namespace
 
-std::optional<figures> run_in_process(const sequence& t, std::size_t entry, const how& h, unsigned seconds) {
+std::span<const entry> all_sets() { return entries; }
+
+std::optional<figures> run_in_process(const sequence& t, std::size_t set, const how& h, unsigned seconds) {
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0) return {};
-    const std::string text = request{entry, h, t.descriptor(), ends[1], seconds}.text();
+    const std::string text = request{set, h, t.descriptor(), ends[1], seconds}.text();
     const pid_t child = ::fork();
     if (child == 0) {
         ::close(ends[0]);

@@ -6,6 +6,7 @@
 // Invariant: no wait is for ever, since each operation waits for earlier ones of the recorded order only.
 #pragma once
 
+#include "entry.hpp"
 #include "sequence.hpp"
 #include "subjects.hpp"
 
@@ -23,23 +24,6 @@
 #include <vector>
 
 namespace replay {
-
-struct how {
-    bool in_threads = true; // those that were recorded; else one
-    bool touches = true;    // memory
-    bool is_warm = false;   // all is replayed once before it is timed
-    bool looks = false;     // measures bytes: then the time says nothing
-    std::size_t limit = SIZE_MAX;
-};
-
-/// What a run took.
-struct figures {
-    double seconds = 0;       // of one thread: of the processor; of several: until the last has ended
-    std::size_t peak = 0;     // bytes charged
-    std::size_t resident = 0; // bytes, at most, beyond the start
-    std::size_t refused = 0;  // requests
-    std::size_t left_out = 0; // operations of allocations that were refused
-};
 
 // An allocation while it is replayed.
 struct place {

@@ -62,7 +62,7 @@ sequence sequence::read(std::istream& from) {
         if (o.bytes > PTRDIFF_MAX || operations.size() == UINT32_MAX)
             refuse("more bytes or operations than can be replayed");
         const auto log = static_cast<std::uint8_t>(allot::log2_floor(o.alignment));
-        operation now{o.kind, log, 0, 0, streams.of(o.stream), static_cast<std::size_t>(o.bytes)};
+        operation now{o.kind, log, 0, 0, streams.of(o.stream), o.bytes};
         auto at = live.find(o.id);
         if (o.kind == allot::recorded_kind::allocate) {
             if (at != live.end()) refuse(fmt::format("allocation {} is live: give this one another ID", o.id));

@@ -8,6 +8,7 @@
 // device; any class with the members that subjects.hpp lists is a subject.
 #pragma once
 
+#include "entry.hpp"
 #include "run.hpp"
 #include "subjects.hpp"
 
@@ -21,13 +22,6 @@
 
 namespace replay {
 
-/// One set: its name, what it is of, and how it is run.
-struct entry {
-    std::string_view name, what;
-    figures (*run)(const sequence&, const how&);
-    bool is_on_device;
-    bool is_reference; // it is not recommended; others are compared to it
-};
 template <class Subject> constexpr entry of(std::string_view name, std::string_view what, bool is_reference = false) {
     return {name, what, [](const sequence& t, const how& h) { return run_of<Subject>{t, h}(); }, Subject::is_on_device,
             is_reference};
