@@ -21,7 +21,7 @@ namespace {
 namespace exit_code = shared::exit_code;
 
 struct options {
-    std::string sequence, threads = "recorded";
+    std::string file, threads = "recorded";
     std::vector<std::string> sets{"all"};
     std::size_t limit = SIZE_MAX;
     unsigned rounds = 5, seconds = 600;
@@ -32,7 +32,7 @@ bool parse(int argc, char** argv, options& out, int& code) {
     std::vector<std::string> names{"all"};
     for (const entry& e : all_sets()) names.emplace_back(e.name);
     CLI::App app{"Replays what a program allocated against sets of allot, and says which to take."};
-    app.add_option("sequence", out.sequence, "file of allot::recording, or text; -: standard input")->required();
+    app.add_option("file", out.file, "file of allot::recording, or text; -: standard input")->required();
     app.add_option("--sets", out.sets, "sets to replay: all, or names")
         ->delimiter(',')
         ->check(shared::one_of(names))
@@ -120,9 +120,8 @@ std::string time_of(double seconds) {
 }
 void print_table(const options& o, const sequence& t, const std::vector<result>& all) {
     const sequence_counts& c = t.counts();
-    fmt::print("{}: {} allocations, {} resizes, {} deallocations; {} thread{}", o.sequence,
-               shared::grouped(c.allocations), shared::grouped(c.resizes), shared::grouped(c.deallocations), c.threads,
-               c.threads == 1 ? "" : "s");
+    fmt::print("{}: {} allocations, {} resizes, {} deallocations; {} thread{}", o.file, shared::grouped(c.allocations),
+               shared::grouped(c.resizes), shared::grouped(c.deallocations), c.threads, c.threads == 1 ? "" : "s");
     if (t.has_streams()) fmt::print(", {} streams", c.streams);
     fmt::print("\nasked for at the peak: {} ({} bytes); live at the end: {} allocations, {}\n\n", shared::bytes(c.peak),
                c.peak, shared::grouped(c.live), shared::bytes(c.live_bytes));
@@ -183,12 +182,16 @@ void print_json(const sequence& t, const std::vector<result>& all) {
 }
 
 int run(const options& o) {
-    const sequence t = sequence::read(o.sequence);
+    const sequence t = sequence::read(o.file);
     if (o.threads == "recorded" && t.counts().threads > 512)
         throw std::runtime_error(fmt::format("{} threads are too many: pass --threads one", t.counts().threads));
     if (!t.counts().has_end)
         fmt::print(stderr, "allot_replay: {}: there is no line \"end OPERATIONS\"; if a program wrote it, it is cut\n",
-                   o.sequence);
+                   o.file);
+#ifndef __OPTIMIZE__
+    fmt::print(stderr, "allot_replay: built without optimization, so its times are none: configure with "
+                       "-DCMAKE_BUILD_TYPE=Release\n");
+#endif
     const std::vector<result> all = run_all(o, t);
     o.json ? print_json(t, all) : print_table(o, t, all);
     return std::any_of(all.begin(), all.end(), [](const result& r) { return r.has_failed; }) ? exit_code::failed
@@ -206,7 +209,7 @@ int main(int argc, char** argv) {
     try {
         return shared::flushed("allot_replay", replay::parse(argc, argv, asked, code) ? replay::run(asked) : code);
     } catch (const std::exception& e) {
-        fmt::print(stderr, "allot_replay: {}: {}\n", asked.sequence, e.what());
+        fmt::print(stderr, "allot_replay: {}: {}\n", asked.file, e.what());
         return exit_code::bad_input;
     }
 }
