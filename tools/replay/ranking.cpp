@@ -74,6 +74,8 @@ std::string advice(const std::vector<result>& all, const sequence_counts& of) {
         if (r.is_candidate()) fit.push_back(&r);
         if (r.is_reference && r.is_ranked() && reference == nullptr) reference = &r;
     }
+    if (std::none_of(all.begin(), all.end(), [](const result& r) { return r.is_timed && !r.is_reference; }))
+        return "No set of allot was timed: name others by --sets.";
     if (fit.empty()) return "No set served every request: raise --limit, or replay other sets.";
     for (const result* r : fit) {
         if (is_equal_in_time(*fit.front(), *r)) fastest.push_back(r);

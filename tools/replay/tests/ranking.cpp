@@ -69,6 +69,9 @@ int main() {
     std::vector<replay::result> once{set("a", {1}, 1000), set("b", {9}, 500)};
     replay::rank(once);
     check(named(once, "b").time_rank == 1, "after one round all are equal in time");
+    std::vector<replay::result> alone{malloc_with({1, 1}, 100)};
+    replay::rank(alone);
+    check_has(replay::advice(alone, of), "No set of allot was timed");
     std::vector<replay::result> none{set("refuses", {1}, 100, 1), malloc_with({1}, 100)};
     replay::rank(none);
     check_has(replay::advice(none, of), "No set served every request: raise --limit");
