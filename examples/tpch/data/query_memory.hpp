@@ -29,6 +29,7 @@ class any_blocks {
     void deallocate(const void* p) noexcept { calls_->deallocate(arena_, p); }
     void deallocate(const void* p, std::size_t, std::size_t) noexcept { deallocate(p); }
     allot::block resize(void* p, std::size_t bytes) noexcept { return calls_->resize(arena_, p, bytes); }
+    std::size_t capacity(const void* p) const noexcept { return calls_->capacity(arena_, p); }
     std::size_t trim() noexcept { return calls_->trim(arena_); }
 
   private:
@@ -37,6 +38,7 @@ class any_blocks {
         allot::block (*try_allocate)(void* arena, std::size_t bytes, std::size_t align, allot::charge_status* why);
         void (*deallocate)(void* arena, const void* p) noexcept;
         allot::block (*resize)(void* arena, void* p, std::size_t bytes) noexcept;
+        std::size_t (*capacity)(const void* arena, const void* p) noexcept;
         std::size_t (*trim)(void* arena) noexcept;
     };
     template <class Arena>
@@ -49,6 +51,7 @@ class any_blocks {
         },
         [](void* arena, const void* p) noexcept { static_cast<Arena*>(arena)->deallocate(p); },
         [](void* arena, void* p, std::size_t bytes) noexcept { return static_cast<Arena*>(arena)->resize(p, bytes); },
+        [](const void* arena, const void* p) noexcept { return static_cast<const Arena*>(arena)->capacity(p); },
         [](void* arena) noexcept { return static_cast<Arena*>(arena)->trim(); }};
 
     void* arena_;
