@@ -38,8 +38,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// Runs that grow have room behind them, where that costs no other request its run, and not much idle memory: where more
-// than an eighth of what is taken is free and dirty, they use that.
+// Runs that grow have room behind them, where that costs no other request its run, and idle memory is not much.
 enum class run_use { fixed, grows };
 
 // What a take may commit.
@@ -73,9 +72,9 @@ class arena_pages {
         if (ALLOT_UNLIKELY(pages == 0)) return refuse(asked, charge_outcome::misused, 0), none;
         constexpr bool anywhere = true;
         return take_found<anywhere>(pages, use == run_use::grows, budget, asked, [&]() ALLOT_ALWAYS_INLINE_LAMBDA {
-            const run found{use == run_use::grows && leaves_room() ? place_to_grow(pages)
-                            : pages == 1                           ? bitmap_.find_one()
-                                                                   : bitmap_.find_run(pages),
+            const run found{use == run_use::grows ? place_to_grow(pages)
+                            : pages == 1          ? bitmap_.find_one()
+                                                  : bitmap_.find_run(pages),
                             pages};
             budget.clean = clean_pages(found);
             return found;
@@ -216,13 +215,16 @@ class arena_pages {
         const std::size_t others = most < bitmap_.pages() ? most - min(pages, most) : bitmap_.pages() / 2;
         return free > others ? (free - others) / 2 : 0;
     }
-    bool leaves_room() const noexcept { return limit_.kept() <= limit_.taken() / 8; }
-    // Requires lock_, as the next two. A place at the end of the largest free run, but with room behind it.
+    // Requires lock_, as the next two. A place at the end of the largest free run, but with room behind it; where that
+    // commits pages while many are idle, one among those.
     std::size_t place_to_grow(std::size_t pages) const noexcept {
         const page_bitmap::free_run gap = bitmap_.largest_free_run();
         if (gap.pages < pages) return none;
-        const std::size_t free = gap.pages - pages;
-        return gap.first + free - room_for(pages, free);
+        const std::size_t free = gap.pages - pages, at = gap.first + free - room_for(pages, free);
+        const std::size_t idle = limit_.kept(), taken = limit_.taken();
+        if (idle <= taken / 8 || clean_pages({at, pages}) == 0) return at;
+        if (const std::size_t used = find_used(pages); used != none) return used;
+        return idle <= taken / 2 ? at : bitmap_.find_run(pages);
     }
     // Those that are to be committed.
     ALLOT_ALWAYS_INLINE std::size_t clean_pages(const run& of) const noexcept {
