@@ -69,7 +69,7 @@ class pages_in_transit {
     // A request for pages that may have to retry.
     class request {
       public:
-        explicit request(pages_in_transit& all) noexcept : all_(all) {
+        ALLOT_ALWAYS_INLINE explicit request(pages_in_transit& all) noexcept : all_(all) {
             const lock_guard hold(all_.lock_);
             next_ = std::exchange(all_.requests_, this);
             all_.listed_.fetch_add(1, std::memory_order_seq_cst); // before it empties caches
