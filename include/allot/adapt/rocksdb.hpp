@@ -164,6 +164,7 @@ template <rocksdb_source Source> class rocksdb_memory final : public rocksdb::Me
     }
     /// What the block takes of the source; the cache counts this.
     std::size_t UsableSize(void* p, std::size_t bytes) const override {
+        if (ALLOT_UNLIKELY(beyond_live_.load(std::memory_order_relaxed) != 0) && is_beyond(p)) return bytes;
         const std::size_t has = capacity(p);
         return has != 0 ? has : bytes;
     }
@@ -230,6 +231,10 @@ template <rocksdb_source Source> class rocksdb_memory final : public rocksdb::Me
         }
         if (payer_) payer_->force_charge(bytes);
         return p;
+    }
+    ALLOT_COLD bool is_beyond(void* p) const noexcept {
+        const std::lock_guard hold{lock_};
+        return blocks_.contains(p);
     }
     // False: it is none of these.
     ALLOT_COLD bool deallocate_beyond(void* p) noexcept {
