@@ -5,12 +5,12 @@
 //   buffer_memory::allocate(account, bytes)        buffer_memory.hpp; raises out_of_memory
 //     try_allocate                                 the same; returns the empty buffer and why
 //       new_view                                   buffer_allocate.hpp
-//       new_block                                  the same: charged_blocks has these steps, and no view
-//         try_limits: account::try_hold, cancel    from 64 KiB on: asks the account before the source
-//         block_source::take_cached, take_slow     the source: row manager, chunk arena, on_stream, heap_memory
-//         charge_block: account::try_charge        charges the whole block; refused: the source gets it back
-//       view_of                                    makes the block's record and its first ledger
-//         buffer_records::take                     104 bytes of host memory, from a free list per thread
+//         new_block                                the same; charged_blocks begins here, and has no views
+//           try_limits: account::try_hold, cancel  from 64 KiB on: asks the account before the source
+//           block_source::take_cached, take_slow   the source: row manager, chunk arena, on_stream, heap_memory
+//           charge_block: account::try_charge      charges the whole block; refused: the source gets it back
+//         view_of                                  makes the block's record and its first ledger
+//           buffer_records::take                   104 bytes of host memory, from a free list per thread
 //   buffer::slice                                  one atomic addition to the ledger's count of views
 //   buffer::retain(account)                        buffer.hpp, buffer_transfer.hpp
 //     retain_for                                   a view in the account's ledger, or a new ledger; block's lock
