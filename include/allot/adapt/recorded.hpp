@@ -166,7 +166,8 @@ class recorded<Source> : public detail::recorded_source<Source> {
     {
         recording::resizing operation{*to_, row};
         void* to = nullptr;
-        const at_end call{[&] { operation.done(to, bytes); }}; // also where it throws
+        const auto note_it = [&] { operation.done(to, bytes); };
+        const at_end<decltype(note_it)> also_where_it_throws{note_it};
         return to = source_->resize(row, keep, bytes);
     }
     void* try_resize(void* row, std::size_t keep, std::size_t bytes, charge_status* why = nullptr) const noexcept
@@ -186,7 +187,6 @@ class recorded<Source> : public detail::recorded_source<Source> {
         Call call;
         ~at_end() { call(); }
     };
-    template <class Call> at_end(Call) -> at_end<Call>;
     static std::size_t align_of(const row_type& type) noexcept { return type.align != 0 ? type.align : 8; }
 };
 
