@@ -71,8 +71,13 @@ inline constexpr std::size_t max_align = std::size_t{1} << 24;
 constexpr charge_status misused(std::size_t bytes, const char* what) noexcept {
     return {.outcome = charge_outcome::misused, .requested = bytes, .name = what};
 }
-ALLOT_COLD constexpr charge_status misused_request(std::size_t bytes, bool is_aligned) noexcept {
-    return misused(bytes, is_aligned ? text_of(misuse::size_too_large).data() : "the alignment is not served");
+// Whether a source may be asked, whose checked builds report other requests as misuse. Else `why`, if it is not null.
+inline bool may_ask(std::size_t bytes, std::size_t align, std::size_t most_align, charge_status* why) noexcept {
+    const bool is_aligned = is_power_of_two(align) && align <= most_align;
+    if (ALLOT_LIKELY(is_aligned && bytes <= static_cast<std::size_t>(PTRDIFF_MAX))) return true;
+    if (why != nullptr)
+        *why = misused(bytes, is_aligned ? text_of(misuse::size_too_large).data() : "the alignment is not served");
+    return false;
 }
 // Checked builds of a source report this size as misuse; from the standard library it is none.
 ALLOT_ALWAYS_INLINE void check_size([[maybe_unused]] std::string_view by, [[maybe_unused]] std::size_t bytes) {
@@ -203,15 +208,12 @@ void deallocate(Source& source, void* p, std::size_t bytes, std::size_t align) n
 
 // ---- as malloc(), free() and realloc() --------------------------------------------------------------------------
 
-/// As allocate(), but calls no policy of failure, does not wait, and takes alignments up to 4096.
+/// As allocate(), but calls no policy of failure, and does not wait. Alignments are those of the source: of rows up to
+/// 4096.
 /// Returns: null on failure, and `why`, if it is not null.
 template <row_source Source>
 void* try_allocate(Source& source, std::size_t bytes, std::size_t align, charge_status* why = nullptr) noexcept {
-    const bool served = is_power_of_two(align) && align <= row_type::max_align;
-    if (ALLOT_UNLIKELY(!served || bytes > static_cast<std::size_t>(PTRDIFF_MAX))) {
-        if (why != nullptr) *why = detail::misused_request(bytes, served);
-        return nullptr;
-    }
+    if (!detail::may_ask(bytes, align, row_type::max_align, why)) return nullptr;
     const row_type& type = align <= 8    ? untyped
                            : align == 16 ? allot::detail::untyped_of_16
                                          : detail::aligned_bytes[log2_floor(align) - 5];
@@ -219,12 +221,8 @@ void* try_allocate(Source& source, std::size_t bytes, std::size_t align, charge_
 }
 template <block_source Source>
 void* try_allocate(Source& source, std::size_t bytes, std::size_t align, charge_status* why = nullptr) noexcept {
-    const bool served = is_power_of_two(align) && align <= Source::max_align;
-    if (ALLOT_UNLIKELY(!served || bytes > static_cast<std::size_t>(PTRDIFF_MAX))) {
-        if (why != nullptr) *why = detail::misused_request(bytes, served);
-        return nullptr;
-    }
-    return source.try_allocate(bytes, align, why).address;
+    return detail::may_ask(bytes, align, Source::max_align, why) ? source.try_allocate(bytes, align, why).address
+                                                                 : nullptr;
 }
 /// As try_allocate(), and the bytes are zero: calloc(). Large ones are not written where the system has just provided
 /// zeros.
@@ -232,11 +230,12 @@ template <class Source>
     requires(row_source<Source> || block_source<Source>)
 void* try_allocate_zeroed(Source& source, std::size_t bytes, std::size_t align, charge_status* why = nullptr) noexcept {
     if constexpr (block_source<Source> && requires { source.try_allocate_zeroed(bytes, align, why); })
-        if (is_power_of_two(align) && align <= Source::max_align && bytes <= static_cast<std::size_t>(PTRDIFF_MAX))
-            return source.try_allocate_zeroed(bytes, align, why).address;
+        return detail::may_ask(bytes, align, Source::max_align, why)
+                   ? source.try_allocate_zeroed(bytes, align, why).address
+                   : nullptr;
     if constexpr (row_source<Source> && requires { source.try_allocate_zeroed(bytes, untyped, why); })
-        if (align <= 8 && bytes <= static_cast<std::size_t>(PTRDIFF_MAX))
-            return source.try_allocate_zeroed(bytes, untyped, why);
+        if (align <= 8)
+            return detail::may_ask(bytes, align, 8, why) ? source.try_allocate_zeroed(bytes, untyped, why) : nullptr;
     void* const p = adapt::try_allocate(source, bytes, align, why);
     return p != nullptr ? std::memset(p, 0, bytes) : nullptr;
 }
@@ -253,9 +252,7 @@ template <row_source Source>
 void* try_resize(Source& source, void* p, std::size_t keep, std::size_t bytes, std::size_t align,
                  charge_status* why = nullptr) noexcept {
     if (p == nullptr) return adapt::try_allocate(source, bytes, align, why);
-    if (ALLOT_LIKELY(bytes <= static_cast<std::size_t>(PTRDIFF_MAX))) return source.try_resize(p, keep, bytes, why);
-    if (why != nullptr) *why = detail::misused_request(bytes, true);
-    return nullptr;
+    return detail::may_ask(bytes, align, row_type::max_align, why) ? source.try_resize(p, keep, bytes, why) : nullptr;
 }
 template <block_source Source>
 void* try_resize(Source& source, void* p, std::size_t keep, std::size_t bytes, std::size_t align,

@@ -99,7 +99,7 @@ class memory_timeline {
     template <class Visit> void visit_marks(Visit visit) const {
         for (const timeline_mark& m : marks_) visit(m);
     }
-    /// Nanoseconds that a sample stands for at least; 0: each one that was added.
+    /// Returns: the least time between two samples, in nanoseconds; 0: each sample that was added is kept.
     std::uint64_t interval() const noexcept {
         const detail::lock_guard hold(lock_);
         return sample_ns_;
@@ -182,9 +182,9 @@ class memory_timeline {
     std::size_t spilled_ = timeline_sample::unknown; // by the last sample that knew it
 };
 
-/// Writes {"interval_ns": .., "samples": [{"ns": 0, "charged": .., "resident": .., "spilled": ..}, ..], "marks":
-/// [{"ns":
-/// .., "kind": "wait", "count": 1, "text": ".."}, ..]}. Times count from the first; an unknown number is left out.
+/// Writes {"interval_ns": .., "samples": [..], "marks": [..]}, with samples {"ns": 0, "charged": .., "resident": ..,
+/// "spilled": ..} and marks {"ns": .., "kind": "wait", "count": 1, "text": ".."}. Times count from the first; an
+/// unknown number is left out.
 inline void write_timeline_json(text_writer& out, const memory_timeline& line) noexcept {
     std::uint64_t first = UINT64_MAX;
     line.visit_samples([&](const timeline_sample& s) { first = std::min(first, s.ns); });

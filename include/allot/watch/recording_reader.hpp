@@ -48,7 +48,7 @@ class recording_reader {
     }
     /// Where it is wrong, what is wrong, and what to do; empty: nothing.
     const std::string& error() const noexcept { return error_; }
-    /// Whether its end was read. A recording of this library has one, text of a person need not.
+    /// Whether its end was read. A recording of this library has one; one that a person wrote need not.
     bool has_end() const noexcept { return has_end_; }
     bool is_binary() const noexcept { return is_binary_; }
     /// Of the last operation that next() returned: "line 17", or "offset 4711".
