@@ -18,9 +18,9 @@
 #include <allot/buffer/buffer_allocate.hpp>
 #include <allot/buffer/buffer_block.hpp>
 #include <allot/buffer/buffer_transfer.hpp>
-#include <allot/buffer/little_endian.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/little_endian.hpp>
 #include <allot/sync/lock_guard.hpp>
 
 #include <cstddef>

@@ -4,9 +4,9 @@
 // write the bits of a vector. Source: Arrow's validity bitmaps, 2016.
 #pragma once
 
-#include <allot/buffer/little_endian.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/little_endian.hpp>
 
 #include <bit>
 #include <cstddef>

@@ -10,9 +10,9 @@
 // Cost: two loads and three comparisons per row. Threads: one at a time. Source: HPCC Roxie's packed rows, 2009.
 #pragma once
 
-#include <allot/buffer/little_endian.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/little_endian.hpp>
 #include <allot/row/row_ptr.hpp>
 
 #include <cstddef>

@@ -19,6 +19,7 @@
 #include <allot/config.hpp>
 #include <allot/core/checksum.hpp>
 #include <allot/core/hash.hpp>
+#include <allot/core/little_endian.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/lock_rank.hpp>
 #include <allot/sys/mutex.hpp>
@@ -54,11 +55,11 @@ inline constexpr std::string_view recording_magic{"\x89"
 inline constexpr std::size_t most_block_bytes = std::size_t{60} << 10;
 
 inline unsigned char* put_u32(unsigned char* to, std::uint32_t n) noexcept {
-    for (int i = 0; i != 4; ++i, n >>= 8) *to++ = static_cast<unsigned char>(n);
-    return to;
+    store_little(reinterpret_cast<std::byte*>(to), n);
+    return to + sizeof n;
 }
 inline std::uint32_t u32_at(const unsigned char* at) noexcept {
-    return at[0] | std::uint32_t{at[1]} << 8 | std::uint32_t{at[2]} << 16 | std::uint32_t{at[3]} << 24;
+    return load_little<std::uint32_t>(reinterpret_cast<const std::byte*>(at));
 }
 
 // Numbers of addresses: open addressing with linear probing, at most half full.
