@@ -5,23 +5,14 @@
 # ALLOT_ARROW is the folder of the package. Unless it is set, it is looked for in build/python, where ./run installs it, and
 # in python3. Where there is none, allot_parquet is not defined.
 include_guard(GLOBAL)
+include(${CMAKE_CURRENT_LIST_DIR}/allot_python_package.cmake)
 set(ALLOT_ARROW "" CACHE PATH "Folder of the Python package pyarrow, for tests and examples that use Arrow; empty: looked for")
 
 function(allot_find_arrow)
     if(TARGET allot_parquet)
         return()
     endif()
-    set(folders ${ALLOT_ARROW})
-    if(NOT folders)
-        file(GLOB folders ${PROJECT_SOURCE_DIR}/build/python/lib/python3*/site-packages/pyarrow)
-        find_package(Python3 COMPONENTS Interpreter QUIET)
-        if(Python3_FOUND)
-            execute_process(COMMAND ${Python3_EXECUTABLE} -c
-                "import importlib.util as u; s = u.find_spec('pyarrow'); print(s.submodule_search_locations[0] if s else '')"
-                OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-            list(APPEND folders ${found})
-        endif()
-    endif()
+    allot_python_package(pyarrow "${ALLOT_ARROW}" folders)
     foreach(folder IN LISTS folders)
         file(GLOB arrow ${folder}/libarrow.so ${folder}/libarrow.so.*)
         file(GLOB parquet ${folder}/libparquet.so ${folder}/libparquet.so.*)

@@ -4,23 +4,14 @@
 # ALLOT_RMM is the folder of the package librmm. Unless it is set, it is looked for in build/python and in python3. Where
 # there is none, allot_rmm is not defined.
 include_guard(GLOBAL)
+include(${CMAKE_CURRENT_LIST_DIR}/allot_python_package.cmake)
 set(ALLOT_RMM "" CACHE PATH "Folder of the Python package librmm, for the test of adapt/cuda_mr.hpp; empty: looked for")
 
 function(allot_find_rmm)
     if(TARGET allot_rmm)
         return()
     endif()
-    set(folders ${ALLOT_RMM})
-    if(NOT folders)
-        file(GLOB folders ${PROJECT_SOURCE_DIR}/build/python/lib/python3*/site-packages/librmm)
-        find_package(Python3 COMPONENTS Interpreter QUIET)
-        if(Python3_FOUND)
-            execute_process(COMMAND ${Python3_EXECUTABLE} -c
-                "import importlib.util as u; s = u.find_spec('librmm'); print(s.submodule_search_locations[0] if s else '')"
-                OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-            list(APPEND folders ${found})
-        endif()
-    endif()
+    allot_python_package(librmm "${ALLOT_RMM}" folders)
     foreach(folder IN LISTS folders)
         set(logger ${folder}/../rapids_logger)
         if(EXISTS ${folder}/lib64/librmm.so AND EXISTS ${folder}/include/rmm/resource_ref.hpp
