@@ -4,6 +4,7 @@
 // the first include, or in the build:
 //   ALLOT_CHECKED   misuse aborts with a message, invariants are asserted    (default 0)
 //   ALLOT_FAULTS    tests can make every system call fail, and direct threads (default 0)
+//   ALLOT_FORK      a child of fork() may use what it inherits: docs/rules.md (default 0)
 //   ALLOT_VALGRIND  client requests for valgrind                              (default 0)
 //   ALLOT_XXHASH    spill files have checksums of xxhash.h, else CRC-32C      (default 1 where that header is found)
 //   ALLOT_LZ4       spill files can be compressed; the program links liblz4   (default 0)
@@ -24,6 +25,9 @@
 #endif
 #ifndef ALLOT_FAULTS
 #define ALLOT_FAULTS 0
+#endif
+#ifndef ALLOT_FORK
+#define ALLOT_FORK 0
 #endif
 #ifndef ALLOT_VALGRIND
 #define ALLOT_VALGRIND 0
@@ -157,8 +161,8 @@
 #endif
 
 // --- the inline namespace ----------------------------------------------------------------------------------
-#define ALLOT_PASTE_(a, b, c, d) v##a##_##b##c##d
-#define ALLOT_PASTE(a, b, c, d) ALLOT_PASTE_(a, b, c, d)
+#define ALLOT_PASTE_(a, b, c, d, e) v##a##_##b##c##d##e
+#define ALLOT_PASTE(a, b, c, d, e) ALLOT_PASTE_(a, b, c, d, e)
 #if ALLOT_CHECKED
 #define ALLOT_ABI_CHECKED _checked
 #else
@@ -169,7 +173,13 @@
 #else
 #define ALLOT_ABI_FAULTS
 #endif
-#define ALLOT_ABI ALLOT_PASTE(ALLOT_VERSION_MAJOR, ALLOT_VERSION_MINOR, ALLOT_ABI_CHECKED, ALLOT_ABI_FAULTS)
+#if ALLOT_FORK
+#define ALLOT_ABI_FORK _fork
+#else
+#define ALLOT_ABI_FORK
+#endif
+#define ALLOT_ABI                                                                                                      \
+    ALLOT_PASTE(ALLOT_VERSION_MAJOR, ALLOT_VERSION_MINOR, ALLOT_ABI_CHECKED, ALLOT_ABI_FAULTS, ALLOT_ABI_FORK)
 // Of spill/store, whose switches change no other room.
 #define ALLOT_STORE_ABI_(a, b, c) files_xxhash##a##_lz4##b##_uring##c
 #define ALLOT_STORE_ABI_OF(a, b, c) ALLOT_STORE_ABI_(a, b, c)

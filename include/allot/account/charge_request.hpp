@@ -10,6 +10,7 @@
 #include <allot/account/tree_node.hpp>
 #include <allot/config.hpp>
 #include <allot/reclaim/user_call.hpp>
+#include <allot/sys/fork_gate.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +28,11 @@ class charge_request {
         : tree_(tree), mode_(mode), holds_(holds) {}
     charge_request(const charge_request&) = delete;
     charge_request& operator=(const charge_request&) = delete;
-    ~charge_request() { tree_.waiting -= waits_; }
+    ~charge_request() {
+        if (ALLOT_LIKELY(!waits_)) return;
+        --tree_.waiting;
+        sys::leave_section();
+    }
 
     // Lets requests that wait for held bytes go first. Not inside a call, since they may wait for its thread.
     void let_waiting_pass() noexcept {
@@ -71,7 +76,10 @@ class charge_request {
     // Sleeps without the lock, for the thread that holds bytes. False inside a call: that thread may be this one.
     bool wait() noexcept {
         if (holds_ || !user_call::may_wait_for_holders()) return false;
-        if (!std::exchange(waits_, true)) ++tree_.waiting;
+        if (!std::exchange(waits_, true)) {
+            sys::enter_section(); // a child of fork() would let it pass for ever
+            ++tree_.waiting;
+        }
         tree_.sleep_unlocked();
         return true;
     }

@@ -13,6 +13,7 @@
 
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
+#include <allot/sys/fork_gate.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -50,6 +51,7 @@ template <class Ledger> class pending_charge {
     }
 
   private:
+    ALLOT_NO_UNIQUE_ADDRESS sys::section inside_; // a child of fork() would have them held for ever
     Ledger& ledger_;
     std::size_t held_ = 0; // charged, without memory
     std::size_t used_ = 0; // charged, with memory, not confirmed

@@ -14,6 +14,7 @@
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
+#include <allot/sys/fork_gate.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -77,6 +78,7 @@ charge_status try_limits(const Source& from, account* lender, account& by, std::
         return s.charged() ? s : charge_refused(by.node(), least, s, most, once);
     }
     if (by.fits(least)) return {};
+    const sys::section inside; // bytes that are held have an end
     memory_request asked{least};
     const auto again = [&] { return (asked.why = by.try_hold(least)).charged(); };
     if (!again() && !request_again(by.node(), asked, again)) return asked.why;

@@ -254,7 +254,7 @@ template <class Policies> class chunk_core {
         for (auto& shared : shared_.all()) empty(shared_.keep(shared));
     }
     void give_shared() noexcept {
-        for (auto& shared : shared_.all()) shared_.give(shared);
+        for (auto& shared : shared_.all()) shared_.give_kept(shared);
     }
     static void flush(void* self) noexcept {
         auto& core = *static_cast<chunk_core*>(self);

@@ -15,6 +15,7 @@
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
+#include <allot/sys/fork_gate.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -44,6 +45,7 @@ class account_books final : public books {
         const std::size_t owed = take(owed_, SIZE_MAX), unused = take(idle_, owed), more = owed - unused;
         if (more == 0) return true;
         if (take_uncharged(more)) return uncharged_.fetch_add(more, std::memory_order_relaxed), true;
+        const sys::section inside; // bytes that are held have an end
         const charge_status s =
             charge_slow(payer_, more, charge_mode::held, {.wait = asked.wait, .judged = asked.judged});
         if (s.charged()) {

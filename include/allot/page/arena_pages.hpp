@@ -29,6 +29,7 @@
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
+#include <allot/sys/fork_gate.hpp>
 
 #include <atomic>
 #include <bit>
@@ -421,6 +422,7 @@ class arena_pages {
         bool begin() const noexcept {
             const lock_guard hold(of.lock_);
             if (!of.bitmap_.are_free(first, n)) return false;
+            sys::enter_section(); // until they are free
             of.bitmap_.take(first, n);
             of.in_trim_ += n;
             return true;
@@ -429,6 +431,7 @@ class arena_pages {
             const lock_guard hold(of.lock_);
             of.bitmap_.give(first, n);
             of.in_trim_ -= n;
+            sys::leave_section(); // but for the lock's
         }
         arena_pages& of;
         const std::size_t first, n;

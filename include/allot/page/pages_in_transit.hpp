@@ -20,6 +20,7 @@
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
+#include <allot/sys/fork_gate.hpp>
 #include <allot/sys/thread.hpp>
 
 #include <atomic>
@@ -43,6 +44,7 @@ class pages_in_transit {
         move& operator=(const move&) = delete;
 
         void begin() noexcept {
+            sys::enter_section();
             const lock_guard hold(all_.lock_);
             number_ = all_.begun_++;
             next_ = std::exchange(all_.moves_, this);
@@ -51,6 +53,7 @@ class pages_in_transit {
             const lock_guard hold(all_.lock_);
             unlink(all_.moves_, *this);
             all_.tell_others_locked(&request::others_moved_, thread_);
+            sys::leave_section(); // but for the lock's
         }
 
       private:
@@ -70,6 +73,7 @@ class pages_in_transit {
     class request {
       public:
         ALLOT_ALWAYS_INLINE explicit request(pages_in_transit& all) noexcept : all_(all) {
+            sys::enter_section();
             const lock_guard hold(all_.lock_);
             next_ = std::exchange(all_.requests_, this);
             all_.listed_.fetch_add(1, std::memory_order_seq_cst); // before it empties caches
@@ -80,6 +84,7 @@ class pages_in_transit {
             const lock_guard hold(all_.lock_);
             unlink(all_.requests_, *this);
             all_.listed_.fetch_sub(1, std::memory_order_relaxed);
+            sys::leave_section(); // but for the lock's
         }
         // Call after a failed attempt. True: retry, since another thread has ended a move, or claimed slots, since the
         // last one. False without either, and after 8 retries: others that move pages all the time cannot hold a

@@ -15,6 +15,7 @@
 #include <allot/config.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sync/pause.hpp>
+#include <allot/sys/fork_gate.hpp>
 #include <allot/sys/process_fence.hpp>
 
 #include <atomic>
@@ -32,6 +33,7 @@ class owner_entry {
     bool fences() const noexcept { return fences_; }
 
     ALLOT_ALWAYS_INLINE void begin() noexcept {
+        sys::enter_section();
         inside_.store(1, std::memory_order_relaxed);
         std::atomic_signal_fence(std::memory_order_seq_cst);
     }
@@ -42,7 +44,10 @@ class owner_entry {
         leave();
         return false;
     }
-    ALLOT_ALWAYS_INLINE void leave() noexcept { inside_.store(0, std::memory_order_release); }
+    ALLOT_ALWAYS_INLINE void leave() noexcept {
+        inside_.store(0, std::memory_order_release);
+        sys::leave_section();
+    }
 
     bool is_blocked() const noexcept { return blocked_.load(std::memory_order_acquire) != 0; }
     void block_owner() noexcept { blocked_.store(1, std::memory_order_relaxed); }

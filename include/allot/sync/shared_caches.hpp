@@ -11,6 +11,7 @@
 #include <allot/core/hash.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sync/pause.hpp>
+#include <allot/sys/fork_gate.hpp>
 #include <allot/sys/thread.hpp>
 
 #include <array>
@@ -73,17 +74,26 @@ template <class Cache> class shared_caches {
             if (p.is_filled()) return borrowed(nullptr);
         }
     }
-    // Waits for its user; the cache then is the caller's until give(). Requires that no user fills it.
+    // Waits for its user; the cache then is the caller's until give_kept(), on any thread. Requires that no user fills
+    // it.
     static Cache& keep(place& p) noexcept {
         while (!take(p)) yield();
+        sys::leave_section(); // it may be kept for long
         return p.cache;
     }
-    ALLOT_ALWAYS_INLINE static void give(place& p) noexcept { p.taken.store(0, std::memory_order_release); }
+    ALLOT_ALWAYS_INLINE static void give(place& p) noexcept {
+        p.taken.store(0, std::memory_order_release);
+        sys::leave_section();
+    }
+    static void give_kept(place& p) noexcept { p.taken.store(0, std::memory_order_release); }
     std::array<place, count>& all() noexcept { return places_; }
 
   private:
     ALLOT_ALWAYS_INLINE static bool take(place& p) noexcept {
-        return p.taken.exchange(1, std::memory_order_acquire) == 0;
+        sys::enter_section();
+        const bool took = p.taken.exchange(1, std::memory_order_acquire) == 0;
+        if (!took) sys::leave_section();
+        return took;
     }
     static std::size_t spread(std::uintptr_t token) noexcept { return multiplicative_hash(token, 62); }
     std::array<place, count> places_;

@@ -8,6 +8,7 @@
 
 #include <allot/config.hpp>
 #include <allot/sync/pause.hpp>
+#include <allot/sys/fork_gate.hpp>
 #include <allot/sys/lock_rank.hpp>
 
 #include <atomic>
@@ -24,24 +25,32 @@ template <lock_rank Rank> class basic_spin_lock {
     // Always inline, so that a path's instructions do not depend on the rest of the program.
     ALLOT_ALWAYS_INLINE void lock() noexcept {
         order().waits();
-        if (ALLOT_LIKELY(try_lock())) return;
+        sys::enter_section();
+        if (ALLOT_LIKELY(take())) return;
         wait();
     }
     ALLOT_ALWAYS_INLINE bool try_lock() noexcept {
-        const bool took =
-            held_.load(std::memory_order_relaxed) == 0 && held_.exchange(1, std::memory_order_acquire) == 0;
-        if (took) order().locked();
+        sys::enter_section();
+        const bool took = take();
+        if (!took) sys::leave_section();
         return took;
     }
     void unlock() noexcept {
         order().unlocked();
         held_.store(0, std::memory_order_release);
+        sys::leave_section();
     }
 
   private:
+    ALLOT_ALWAYS_INLINE bool take() noexcept {
+        const bool took =
+            held_.load(std::memory_order_relaxed) == 0 && held_.exchange(1, std::memory_order_acquire) == 0;
+        if (took) order().locked();
+        return took;
+    }
     static constexpr detail::lock_order order() noexcept { return detail::lock_order{Rank}; }
     ALLOT_COLD void wait() noexcept {
-        for (unsigned spins = 0; !try_lock(); ++spins) {
+        for (unsigned spins = 0; !take(); ++spins) {
             if (spins < 64) pause();
             else yield();
         }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/sys/fork_gate.hpp>
 #include <allot/sys/lock_rank.hpp>
 
 #include <pthread.h>
@@ -20,17 +21,21 @@ class mutex {
     // The result is ignored: a default mutex that is used correctly reports no error.
     void lock() noexcept {
         order_.waits();
+        enter_section();
         ::pthread_mutex_lock(&mutex_);
         order_.locked();
     }
     bool try_lock() noexcept {
+        enter_section();
         const bool took = ::pthread_mutex_trylock(&mutex_) == 0;
         if (took) order_.locked();
+        else leave_section();
         return took;
     }
     void unlock() noexcept {
         order_.unlocked();
         ::pthread_mutex_unlock(&mutex_);
+        leave_section();
     }
 
   private:

@@ -8,6 +8,7 @@
 #include <allot/config.hpp>
 #include <allot/sys/clock.hpp>
 #include <allot/sys/fault.hpp>
+#include <allot/sys/fork_gate.hpp>
 #include <allot/sys/lock_rank.hpp>
 
 #include <atomic>
@@ -35,7 +36,9 @@ class parking {
         for (;;) {
             if (const std::uint32_t kinds = signals_.exchange(0, std::memory_order_acquire); kinds != 0) return kinds;
             if (is_past(end)) return 0;
+            const auto sections = leave_all_sections(); // fork() does not wait for a thread that sleeps
             sleep(end);
+            enter_sections_again(sections);
         }
     }
     static bool is_past(std::uint64_t end) noexcept { return end != never && fine_clock::now() >= end; }
