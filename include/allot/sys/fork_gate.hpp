@@ -14,8 +14,6 @@
 #pragma once
 
 #include <allot/config.hpp>
-
-#if ALLOT_FORK
 #include <allot/sys/clock.hpp>
 #include <allot/sys/process_fence.hpp>
 #include <allot/sys/thread.hpp>
@@ -25,7 +23,6 @@
 #include <cstdint>
 #include <new>
 #include <pthread.h>
-#endif
 
 namespace allot::inline ALLOT_ABI {
 namespace sys {

@@ -58,8 +58,8 @@ BUGS = {
         law=5),
     "guests_come_in_without_asking": bug(
         "unit/sync/shared_caches.cpp",
-        "return p.taken.exchange(1, std::memory_order_acquire) == 0;",
-        "return p.taken.store(1), true;",
+        "const bool took = p.taken.exchange(1, std::memory_order_acquire) == 0;",
+        "const bool took = (p.taken.store(1), true);",
         law=2),
     "thread_without_its_end_has_caches": bug(
         "unit/sys/thread.cpp",
