@@ -3,6 +3,8 @@
 #include <support/dies_telling.hpp>
 #include <support/row_sets.hpp>
 
+#include <allot/use/containers.hpp>
+
 #include <cstring>
 #include <optional>
 #include <thread>
@@ -36,6 +38,35 @@ TEST_CASE("releasing a row twice is reported", "[death]") {
             f.heap.release(p);
         },
         "released twice", "heap order", "row type order");
+}
+
+TEMPLATE_TEST_CASE("releasing a row without a count twice is reported", "[death]", sets::uncounted,
+                   allot::use::containers) {
+    const auto reported = [](std::size_t bytes, const char* what, auto release_twice) {
+        const death end = death_of([&] {
+            allot::row_manager<TestType> rows{allot::limit{64_MiB}, allot::name{"orders"}};
+            void *const p = rows.allocate(bytes), *const others = rows.allocate(bytes);
+            for (int i = 0; i != 3; ++i) rows.release(rows.allocate(bytes)); // of used slots
+            release_twice(rows, p);
+            rows.release(others);
+        });
+        INFO(bytes << ": " << end.said);
+        CHECK(end.aborted());
+        CHECK_THAT(end.said, ContainsSubstring(what));
+        CHECK_THAT(end.said, ContainsSubstring("orders"));
+    };
+    for (const std::size_t bytes : {1, 40, 3000, 20'000}) {
+        reported(bytes, "released twice", [](auto& rows, void* p) { rows.release(p), rows.release(p); });
+        reported(bytes, "released twice", [](auto& rows, void* p) {
+            auto local = rows.local();
+            local.release(p), local.release(p);
+        });
+        reported(bytes, "allot: misuse: ", [](auto& rows, void* p) { // the page of a large one is returned
+            rows.release(p);
+            rows.release_empty_pages();
+            rows.release(p);
+        });
+    }
 }
 
 TEST_CASE("releasing a row twice is reported when its slot went back to its heaplet meanwhile", "[death]") {

@@ -95,6 +95,8 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     std::size_t usable() const noexcept { return store().guards().usable(store().layout()); }
     bool is_intact(const std::byte* row) const noexcept { return store().guards().is_intact(store().layout(), row); }
     void guard_row(std::byte* row) const noexcept { store().guards().guard_row(store().layout(), row); }
+    bool is_marked(const std::byte* row) const noexcept { return store().guards().is_marked(store().layout(), row); }
+    void mark_row(std::byte* row) const noexcept { store().guards().mark_row(store().layout(), row); }
     void report_found_damage() noexcept override { store().report_damage(); }
 
     // ---- pages ------------------------------------------------------------------------------------------------------

@@ -55,6 +55,15 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
         if constexpr (has_canary<Guard>) canary_.write(row, of.room(), of.in_arena(row));
     }
 
+    // Whether it is marked as free.
+    bool is_marked([[maybe_unused]] const heap_layout& of, [[maybe_unused]] const std::byte* row) const noexcept {
+        if constexpr (has_canary<Guard>) return canary_.is_marked(row, of.room(), of.in_arena(row));
+        return false;
+    }
+    void mark_row([[maybe_unused]] const heap_layout& of, [[maybe_unused]] std::byte* row) const noexcept {
+        if constexpr (has_canary<Guard>) canary_.mark(row, of.room(), of.in_arena(row));
+    }
+
     // Call when the heap gets another config. Requires that it has no pages.
     void set_slots_of_page(std::size_t slots) noexcept { quarantine_.set_most(slots); }
     bool damage_is_reported() noexcept { return damage_.is_idle(); }
@@ -80,7 +89,7 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
     bool is_undamaged([[maybe_unused]] const heap_layout& of, [[maybe_unused]] page& p) const noexcept {
         if constexpr (has_canary<Guard>)
             for (std::uint32_t i = 0; i < p.fresh.load(std::memory_order_relaxed); ++i)
-                if (!is_intact(of, p.row(i))) return false;
+                if (!is_intact(of, p.row(i)) && !is_marked(of, p.row(i))) return false;
         return true;
     }
     // Wipes the rows of a page that is returned while rows may live in it.

@@ -33,6 +33,8 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     using heap = fixed_heap<Slots, guard, Place>;
     using page = heaplet<Slots, guard, Place>;
     using counting = detail::counting<Count>;
+    // A row without a count cannot say that it is released, so its canary does.
+    static constexpr bool marks_free = ALLOT_CHECKED != 0 && !counting::counts && has_canary<guard>;
 
     ALLOT_ALWAYS_INLINE static page& page_at(const arena_bounds& arena, std::byte* row) noexcept {
         return allot::page_at<page>(arena, row);
@@ -54,6 +56,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
                 std::memset(row, 0, Slots::min_row_bytes); // the slot policy's link may be there
             }
         }
+        if constexpr (marks_free) unmark(heap_of(page_at(arena, row)), row);
         if constexpr (AlignedTo8 && counting::counts && !Count::out_of_band) {
             counting::start(row, type);
         } else if constexpr (counting::counts) {
@@ -92,6 +95,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if constexpr (IsSole) counting::word(p, row).clear();
         else if constexpr (counting::counts)
             if (!counting::word(p, row).release_if_sole()) return false;
+        if constexpr (marks_free) heap_of(p).mark_row(row);
         poison_row(p, row);
         return true;
     }
@@ -109,7 +113,10 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
                 break;
             case link_word::drop_result::freed: break;
             }
+        if constexpr (marks_free)
+            if (heap_of(p).is_marked(row)) return report(p, misuse::double_release, row), false;
         if (!is_intact(p, row)) heap_of(p).guard_row(row);
+        if constexpr (marks_free) heap_of(p).mark_row(row);
         if constexpr (guard::waits != 0) {
             heap_of(p).hold(row);
             return false;
@@ -117,6 +124,10 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if constexpr (guard::wipes) sys::wipe(row, usable_bytes(p.cut));
         poison_row(p, row);
         return true;
+    }
+    // A canary that was overwritten while the slot was free stays: the row's release reports it.
+    static void unmark(heap& of, std::byte* row) noexcept {
+        if (of.is_marked(row)) of.guard_row(row);
     }
     ALLOT_ALWAYS_INLINE static void poison_row([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
         if constexpr (!Place::on_device) sys::poison(row, usable_bytes(p.cut));
@@ -186,10 +197,10 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         report(p, misuse::use_after_release, row);
         return false;
     }
-    // Rows without link counts do not say it: checked builds look for the slot among the free ones.
+    // Rows without link counts do not say it: checked builds look at its mark, and for it among the free ones.
     ALLOT_ALWAYS_INLINE static bool has_links([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
         if constexpr (counting::counts) return counting::word(p, row).has_links();
-        else if constexpr (ALLOT_CHECKED != 0) return heap_of(p).is_used(p, row);
+        else if constexpr (ALLOT_CHECKED != 0) return !heap_of(p).is_marked(row) && heap_of(p).is_used(p, row);
         else return true;
     }
 
@@ -306,6 +317,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
             counting::word(into, to).word.store(state, std::memory_order_relaxed);
             counting::word(p, row).clear();
         }
+        if constexpr (marks_free) unmark(heap_of(p), to), heap_of(p).mark_row(row);
         if constexpr (guard::wipes) sys::wipe(row, bytes);
         poison_row(p, row);
     }

@@ -39,8 +39,8 @@ BUGS = {
         law=2),
     "overrun_not_looked_for": bug(
         "death/rows.cpp",
-        "if (!is_intact(p, row)) heap_of(p).guard_row(row); if constexpr (guard::waits != 0) {",
-        "if constexpr (guard::waits != 0) {",
+        "if (!is_intact(p, row)) heap_of(p).guard_row(row);",
+        "",
         law=7),
     "spare_bin_taken_twice": bug(
         "threads/spare_bins.cpp",
