@@ -92,9 +92,9 @@ TEST_CASE("0 bytes are an address, and wrong requests are invalid", "[adapt]") {
     CHECK(pool.Allocate(100, 0, &a).IsInvalid());
     CHECK(pool.Allocate(100, std::int64_t{1} << 40, &a).IsInvalid());
     CHECK(pool.Reallocate(0, -1, 64, &b).IsInvalid());
-    CHECK_FALSE(pool.has_refusal());
-    CHECK(pool.Allocate(std::numeric_limits<std::int64_t>::max(), 512, &a).IsOutOfMemory());
-    CHECK_THROWS_AS(pool.rethrow_refusal(), allot::out_of_memory);
+    const arrow::Status none = pool.Allocate(std::numeric_limits<std::int64_t>::max(), 512, &a);
+    CHECK(none.IsOutOfMemory());
+    CHECK_THROWS_AS(pool.rethrow_refusal(none), allot::out_of_memory);
     CHECK(blocks.stats().live_blocks == 0);
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("two accounts share the blocks of one arena", "[adapt]") {
         const arrow::Status refused = scans.Reallocate(5'000'000, 20'000'000, 512, &a);
         CHECK(refused.IsOutOfMemory());
         CHECK_THAT(refused.ToString(), ContainsSubstring("scan"));
-        CHECK_THROWS_AS(scans.rethrow_refusal(), allot::out_of_memory);
+        CHECK_THROWS_AS(scans.rethrow_refusal(refused), allot::out_of_memory);
         REQUIRE(scans.Reallocate(5'000'000, 4'000'000, 512, &a).ok());
         CHECK(scan.used() == 8_MiB); // no room for another beside it
         scan.set_limit(16_MiB);
@@ -173,36 +173,34 @@ TEMPLATE_TEST_CASE("a refusal is a status, and is thrown on demand", "[adapt]", 
     CHECK(why.IsOutOfMemory());
     CHECK_THAT(why.message(), ContainsSubstring("over the limit"));
     CHECK_THAT(why.message(), ContainsSubstring("2097152 bytes"));
-    CHECK(pool.Reallocate(400'000, 3'000'000, 64, &p).IsOutOfMemory());
+    const arrow::Status more = pool.Reallocate(400'000, 3'000'000, 64, &p);
+    CHECK(more.IsOutOfMemory());
     CHECK(p[399'999] == 9);
     CHECK(pool.bytes_allocated() == 400'000);
     CHECK(blocks.stats().live == before.live);
-    CHECK(pool.has_refusal());
-    CHECK_THROWS_AS(pool.rethrow_refusal(), allot::out_of_memory); // once for both
-    CHECK_FALSE(pool.has_refusal());
-    CHECK_NOTHROW(pool.rethrow_refusal());
+    CHECK_THROWS_WITH(pool.rethrow_refusal(more), ContainsSubstring("2.86 MiB"));
+    CHECK_THROWS_WITH(pool.rethrow_refusal(why), ContainsSubstring("2 MiB")); // each its own, in any order
+    CHECK_NOTHROW(pool.rethrow_refusal(pool.Allocate(-5, &q)));               // no refusal
+    CHECK_NOTHROW(pool.rethrow_refusal(arrow::Status::OK()));
+    CHECK_NOTHROW(pool.rethrow_verdict());
+    CHECK_THROWS_AS(pool.rethrow_refusal(why.WithMessage("reading a file")), allot::out_of_memory);
     pool.Free(p, 400'000);
 }
 
-TEST_CASE("a refusal is thrown in the thread that was refused", "[adapt]") {
+TEST_CASE("a refusal is that of its status on any thread, and outlives the pool", "[adapt]") {
+    arrow::Status mine, other;
+    {
+        allot::account engine{allot::name{"engine"}, allot::limit{1_MiB}};
+        allot::chunk_arena<blocks_set> blocks{engine};
+        arrow_pool pool{blocks};
+        std::uint8_t* p = nullptr;
+        mine = pool.Allocate(2_MiB, 64, &p);
+        std::jthread{[&] { other = pool.Allocate(3_MiB, 64, &p); }}.join();
+        CHECK_THROWS_WITH(pool.rethrow_refusal(other), ContainsSubstring("3 MiB"));
+    }
     allot::chunk_arena<null_set> blocks{allot::limit{1_MiB}};
     arrow_pool pool{blocks};
-    std::uint8_t* p = nullptr;
-    CHECK(pool.Allocate(2_MiB, 64, &p).IsOutOfMemory());
-    std::jthread{[&] {
-        std::uint8_t* q = nullptr;
-        CHECK(pool.Allocate(3_MiB, 64, &q).IsOutOfMemory());
-        try {
-            pool.rethrow_refusal();
-            FAIL("nothing was thrown");
-        } catch (const allot::out_of_memory& e) {
-            CHECK_THAT(std::string{e.what()}, ContainsSubstring("3 MiB"));
-        }
-    }}.join();
-    CHECK_THROWS_WITH(pool.rethrow_refusal(), ContainsSubstring("2 MiB"));
-    // One of a thread that has ended, as of Arrow's own, is thrown where nothing else is.
-    std::jthread{[&] { CHECK(pool.Allocate(3_MiB, 64, &p).IsOutOfMemory()); }}.join();
-    CHECK_THROWS_AS(pool.rethrow_refusal(), allot::out_of_memory);
+    CHECK_THROWS_WITH(pool.rethrow_refusal(mine), ContainsSubstring("engine"));
 }
 
 TEST_CASE("threads share a pool", "[adapt]") {
@@ -219,14 +217,15 @@ TEST_CASE("threads share a pool", "[adapt]") {
                 for (int i = 0; i != 3000; ++i) {
                     next = next * 1664525 + 1013904223;
                     const std::int64_t to = (next >> 12) % (next % 16 == 0 ? 1'500'000 : 20'000);
-                    if (pool.Reallocate(size, to, 64, &p).ok()) {
+                    const arrow::Status good = pool.Reallocate(size, to, 64, &p);
+                    if (good.ok()) {
                         size = to;
                         if (size != 0) p[0] = p[size - 1] = 1;
                         continue;
                     }
                     ++refused;
                     try {
-                        pool.rethrow_refusal();
+                        pool.rethrow_refusal(good);
                     } catch (const allot::out_of_memory&) {
                         ++thrown;
                     }
@@ -235,7 +234,6 @@ TEST_CASE("threads share a pool", "[adapt]") {
             });
     }
     CHECK(refused == thrown);
-    CHECK_FALSE(pool.has_refusal());
     CHECK(pool.bytes_allocated() == 0);
     CHECK(blocks.stats().live_blocks == 0);
 }
@@ -250,6 +248,7 @@ TEST_CASE("verdicts of an arbiter pass through Arrow", "[adapt]") {
     arrow_pool pool{blocks};
 
     SECTION("the body sees it as its own") {
+        const bool by_status = GENERATE(true, false);
         // An input of 8 units of 512 KiB fits when it is split into parts of 2.
         struct units {
             std::size_t n;
@@ -261,7 +260,9 @@ TEST_CASE("verdicts of an arbiter pass through Arrow", "[adapt]") {
         const auto read = [&](const units& u) {
             std::uint8_t* p = nullptr;
             const auto size = static_cast<std::int64_t>(u.n * 512_KiB);
-            if (!pool.Allocate(size, 64, &p).ok()) pool.rethrow_refusal();
+            const arrow::Status good = pool.Allocate(size, 64, &p);
+            if (!good.ok()) by_status ? pool.rethrow_refusal(good) : pool.rethrow_verdict();
+            if (!good.ok()) throw std::runtime_error("neither a refusal nor a verdict");
             pool.Free(p, size);
             return u.n;
         };
@@ -272,8 +273,11 @@ TEST_CASE("verdicts of an arbiter pass through Arrow", "[adapt]") {
     }
     SECTION("outside of a retry scope it is a refusal") {
         std::uint8_t* p = nullptr;
-        CHECK(pool.Allocate(4_MiB, 64, &p).IsOutOfMemory());
-        CHECK_THROWS_AS(pool.rethrow_refusal(), allot::out_of_memory);
+        const arrow::Status refused = pool.Allocate(4_MiB, 64, &p);
+        CHECK(refused.IsOutOfMemory());
+        CHECK_NOTHROW(pool.rethrow_verdict());
+        CHECK_THROWS_AS(pool.rethrow_refusal(refused), allot::out_of_memory);
     }
+    CHECK_NOTHROW(pool.rethrow_verdict());
     CHECK(pool.bytes_allocated() == 0);
 }

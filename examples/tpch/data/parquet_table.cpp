@@ -48,14 +48,17 @@ constexpr std::size_t most_texts_at_once = 512;
     throw std::runtime_error(path + ": " + where + (where.empty() ? "" : ": ") + what);
 }
 
-/// Does `work` with Arrow. What the pool kept goes on as it was thrown; another error names the file.
+/// Does `work` with Arrow. What the pool threw goes on; another error names the file.
 template <class Work>
 auto with_arrow(allot::adapt::arrow_pool<any_blocks>& pool, const std::string& path, const std::string& where,
                 Work work) {
     try {
         return work();
+    } catch (const parquet::ParquetStatusException& e) {
+        pool.rethrow_refusal(e.status());
+        fail(path, where, e.what());
     } catch (const parquet::ParquetException& e) {
-        pool.rethrow_refusal();
+        pool.rethrow_verdict();
         fail(path, where, e.what());
     }
 }
@@ -195,7 +198,7 @@ class parquet_scan final : public scan {
         for (std::size_t c = 0; c != columns_.size(); ++c)
             with_arrow(pool(), path_, columns_[c]->name() + ", part " + std::to_string(part_),
                        [&] { columns_[c]->read(to, c, n, texts_); });
-        pool().rethrow_refusal();
+        pool().rethrow_verdict();
         to.set_rows(n);
         left_ -= static_cast<std::uint32_t>(n);
         return true;

@@ -1,11 +1,11 @@
 // An arrow::MemoryPool over a chunk arena: Arrow's buffers are charged to the account of the arena.
 //
 // Nothing is thrown through Arrow. A request that fails, or that gets a verdict of an arbiter, returns
-// Status::OutOfMemory, and the pool keeps the exception. The caller that sees a failed Status, or an exception of
-// Parquet, calls rethrow_refusal(): then the exception goes on as if Arrow had thrown it.
+// Status::OutOfMemory, whose detail has the exception. The caller that sees a failed Status, or an exception of Parquet
+// with one, passes it to rethrow_refusal(): then the exception goes on as if Arrow had thrown it.
 // Invariant: bytes_allocated() is the sum of the sizes that Arrow asked for; the arena charges its pages.
-// Cost: 120 bytes; a request is that of the arena and three atomic additions. Threads: any; a refusal is kept for the
-// thread that was refused.
+// Cost: 120 bytes; a request is that of the arena and three atomic additions. Threads: any; a verdict is kept for the
+// thread that got it.
 // Source: Arrow's MemoryPool, 2016.
 #pragma once
 
@@ -22,8 +22,10 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -77,8 +79,8 @@ template <block_source Memory> class arrow_pool final : public arrow::MemoryPool
         return good;
     }
     void Free(std::uint8_t* buffer, std::int64_t size, std::int64_t) override {
+        bytes_.fetch_sub(size, std::memory_order_relaxed); // before others have the memory: the peak counts none twice
         deallocate(buffer);
-        bytes_.fetch_sub(size, std::memory_order_relaxed);
     }
     /// Returns free pages of the arena to the system.
     void ReleaseUnused() override { memory_->trim(); }
@@ -89,35 +91,43 @@ template <block_source Memory> class arrow_pool final : public arrow::MemoryPool
     std::int64_t num_allocations() const override { return requests_.load(std::memory_order_relaxed); }
     std::string backend_name() const override { return "allot"; }
 
-    /// Effects: forgets the first refusal that is kept for this thread, or else the first one of another thread that is
-    /// no verdict, and throws it.
-    /// Returns: where there is none.
-    /// Throws: what the arena threw: out_of_memory, or a verdict_error, which the caller must not keep from its retry
-    /// scope.
-    void rethrow_refusal() {
-        if (!has_refusal()) return;
+    /// Effects: throws what made that request fail: the verdict of an arbiter that this thread got and has not thrown
+    /// yet, or else the refusal of the request whose failure the status is, on whatever thread it was.
+    /// Returns: where there is neither, as for the failure of something else.
+    /// Throws: out_of_memory, or a verdict_error, which the caller must not keep from its retry scope.
+    void rethrow_refusal(const arrow::Status& of) {
+        rethrow_verdict();
+        if (of.detail() != nullptr && of.detail()->type_id() == refusal::id())
+            std::rethrow_exception(static_cast<const refusal&>(*of.detail()).what);
+    }
+    /// The same for the verdict alone, where Arrow lets a status get lost.
+    void rethrow_verdict() {
+        if (ALLOT_LIKELY(verdict_count_.load(std::memory_order_relaxed) == 0)) return;
         std::exception_ptr thrown;
         {
             const std::lock_guard hold{lock_};
-            auto at = std::find_if(kept_.begin(), kept_.end(),
-                                   [](const refusal& r) { return r.by == std::this_thread::get_id(); });
-            if (at == kept_.end())
-                at = std::find_if(kept_.begin(), kept_.end(), [](const refusal& r) { return !r.is_verdict; });
-            if (at == kept_.end()) return;
+            const auto at = std::find_if(verdicts_.begin(), verdicts_.end(), of_this_thread);
+            if (at == verdicts_.end()) return;
             thrown = std::move(at->what);
-            kept_.erase(at);
-            kept_count_.store(kept_.size(), std::memory_order_relaxed);
+            verdicts_.erase(at);
+            verdict_count_.store(verdicts_.size(), std::memory_order_relaxed);
         }
         std::rethrow_exception(std::move(thrown));
     }
-    /// Whether a refusal of any thread is kept.
-    bool has_refusal() const noexcept { return kept_count_.load(std::memory_order_relaxed) != 0; }
 
   private:
-    struct refusal {
+    struct verdict {
         std::thread::id by;
         std::exception_ptr what;
-        bool is_verdict = false;
+    };
+    static bool of_this_thread(const verdict& v) noexcept { return v.by == std::this_thread::get_id(); }
+    // Of the status of a refused request.
+    struct refusal final : arrow::StatusDetail {
+        static std::string_view id() noexcept { return "allot::refusal"; }
+        explicit refusal(std::exception_ptr thrown) noexcept : what(std::move(thrown)) {}
+        const char* type_id() const override { return id().data(); }
+        std::string ToString() const override { return "allot::out_of_memory"; }
+        std::exception_ptr what;
     };
 
     static arrow::Status check(std::int64_t size, std::int64_t alignment) {
@@ -130,31 +140,33 @@ template <block_source Memory> class arrow_pool final : public arrow::MemoryPool
     static std::size_t align_of(std::int64_t alignment) noexcept {
         return std::max<std::size_t>(static_cast<std::size_t>(alignment), 64);
     }
-    arrow::Status take(std::int64_t size, std::int64_t alignment, std::uint8_t** out) {
+    arrow::Status take(std::int64_t size, std::int64_t alignment, std::uint8_t** out) try {
         try {
             *out = static_cast<std::uint8_t*>(
                 adapt::allocate(*memory_, static_cast<std::size_t>(size), align_of(alignment)));
             return arrow::Status::OK();
         } catch (const verdict_error& e) {
-            return refused(size, e, true);
+            return judged(size, e);
         } catch (const std::exception& e) {
-            return refused(size, e, false);
+            return refused(size, e, std::make_shared<refusal>(std::current_exception()));
         }
+    } catch (...) { // the host has no memory for the text
+        return arrow::Status::OutOfMemory("");
     }
     // Called while the exception is handled.
-    ALLOT_COLD arrow::Status refused(std::int64_t size, const std::exception& e, bool is_verdict) {
-        try {
+    ALLOT_COLD arrow::Status judged(std::int64_t size, const verdict_error& e) {
+        {
             const std::lock_guard hold{lock_};
-            const auto same = [&](const refusal& r) { return r.by == std::this_thread::get_id(); };
-            // A verdict is never lost behind a refusal of the same thread.
-            if (auto at = std::find_if(kept_.begin(), kept_.end(), same); at == kept_.end())
-                kept_.push_back({std::this_thread::get_id(), std::current_exception(), is_verdict});
-            else if (is_verdict && !at->is_verdict) at->what = std::current_exception(), at->is_verdict = true;
-            kept_count_.store(kept_.size(), std::memory_order_relaxed);
-            return arrow::Status::OutOfMemory(e.what(), " (", size, " bytes for Arrow)");
-        } catch (...) { // the host has no memory for the text or the list
-            return arrow::Status::OutOfMemory("");
+            if (std::none_of(verdicts_.begin(), verdicts_.end(), of_this_thread))
+                verdicts_.push_back({std::this_thread::get_id(), std::current_exception()});
+            verdict_count_.store(verdicts_.size(), std::memory_order_relaxed);
         }
+        return refused(size, e, nullptr);
+    }
+    static arrow::Status refused(std::int64_t size, const std::exception& e,
+                                 std::shared_ptr<arrow::StatusDetail> detail) {
+        return arrow::Status::FromDetailAndArgs(arrow::StatusCode::OutOfMemory, std::move(detail), e.what(), " (", size,
+                                                " bytes for Arrow)");
     }
     void deallocate(std::uint8_t* p) noexcept {
         if (p != no_bytes && p != nullptr) memory_->deallocate(p);
@@ -173,8 +185,8 @@ template <block_source Memory> class arrow_pool final : public arrow::MemoryPool
     Memory* memory_;
     std::atomic<std::int64_t> bytes_{0}, peak_{0}, total_{0}, requests_{0};
     std::mutex lock_;
-    std::vector<refusal> kept_; // at most one of a thread
-    std::atomic<std::size_t> kept_count_{0};
+    std::vector<verdict> verdicts_; // at most one of a thread
+    std::atomic<std::size_t> verdict_count_{0};
 };
 
 } // namespace adapt
