@@ -277,6 +277,18 @@ TEST_CASE("a refusal is that of the thread which asks", "[adapt]") {
     CHECK(thrown == 16);
 }
 
+TEST_CASE("a refusal ends with what refused it", "[adapt]") {
+    for (int i = 0; i != 2; ++i) {
+        const auto engine = std::make_unique<allot::account>(allot::name{"engine"}, allot::limit{2_MiB});
+        allot::row_manager<tree_rows> rows{*engine};
+        const sqlite_memory memory{rows};
+        CHECK(memory.why().outcome == allot::charge_outcome::fits);
+        CHECK_NOTHROW(memory.rethrow_refusal());
+        CHECK(sqlite3_malloc(3 << 20) == nullptr);
+        CHECK(memory.why().outcome == allot::charge_outcome::over_limit);
+    }
+}
+
 TEST_CASE("a cache keeps what its database allows, and gives up the rest", "[adapt]") {
     of_a_tree of;
     const temporary_file file;

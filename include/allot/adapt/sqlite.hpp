@@ -58,6 +58,11 @@ class sqlite_refusals {
         if (forget) *at = {};
         return why;
     }
+    // They name what may end with a source.
+    void forget_all() noexcept {
+        const std::lock_guard hold(lock_);
+        kept_.fill({});
+    }
 
   private:
     struct entry {
@@ -145,6 +150,7 @@ class sqlite_memory {
     ~sqlite_memory() {
         sqlite3_shutdown();
         at = nullptr;
+        detail::sqlite.refusals.forget_all();
         if (living_allocations() != 0) {
             report_misuse({.kind = misuse::living_handle, .heap = "sqlite_memory: a database is not closed"});
             return;
@@ -153,8 +159,8 @@ class sqlite_memory {
         detail::sqlite.has_memory = false;
     }
 
-    /// Returns: why the last request of this thread was refused, or else that of another one: what refused it, and its
-    /// numbers. An outcome of `fits`: none was.
+    /// Returns: why the last request of this thread was refused that was not rethrown, or else that of another one: what
+    /// refused it, and its numbers. An outcome of `fits`: none was.
     charge_status why() const noexcept { return detail::sqlite.refusals.get(false); }
     /// Forgets that refusal and throws it, with the report of the source: who holds the memory. Returns where there is
     /// none.

@@ -69,6 +69,7 @@ class sqlite_pages final : public reclaimer {
     ~sqlite_pages() {
         if (account_ != nullptr) account_->remove(*this);
         detail::sqlite.drop_pages = nullptr;
+        detail::sqlite.refusals.forget_all();
         at = nullptr;
         if (first_ != nullptr) {
             report_misuse({.kind = misuse::living_handle, .heap = "sqlite_pages: a database is not closed"});
