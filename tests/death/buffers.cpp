@@ -3,7 +3,10 @@
 #include <support/catch.hpp>
 #include <support/dies_telling.hpp>
 
+#include <allot/buffer/charged_blocks.hpp>
 #include <allot/buffers.hpp>
+#include <allot/chunk_arena.hpp>
+#include <allot/use/drill.hpp>
 
 #include <cstring>
 #include <thread>
@@ -40,6 +43,17 @@ TEST_CASE("bytes beyond a buffer", "[death][buffer]") {
         f.x.release();
         f.x.set<std::uint8_t>(0, 1);
     });
+}
+
+TEST_CASE("a block that another account is charged for", "[death][buffer]") {
+    struct faces {
+        account engine{name{"engine"}, allot::limit{64_MiB}};
+        allot::chunk_arena<allot::use::drill> pool{engine};
+        account scan{engine, name{"scan"}}, join{engine, name{"join"}};
+        allot::charged_blocks<decltype(pool)> of_scan{pool, scan}, of_join{pool, join};
+    };
+    dies_telling<faces>([](faces& f) { f.of_join.deallocate(f.of_scan.allocate(100'000).address); },
+                        {"more refunded than was charged", "join"});
 }
 
 TEST_CASE("an account of another tree", "[death][buffer]") {

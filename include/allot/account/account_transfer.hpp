@@ -204,8 +204,9 @@ ALLOT_ALWAYS_INLINE charge_status charge_from(account_node& from, account_node& 
     return {};
 }
 ALLOT_NOINLINE inline void take_back(account_node& to, account_node& from, std::size_t bytes) noexcept {
-    if (ALLOT_UNLIKELY(!move(from, to, bytes, charge_mode::forced, true).charged())) // `from` has ended, and its charge
-        static_cast<void>(charge_slow(to, bytes, charge_mode::forced));
+    if (ALLOT_LIKELY(move(from, to, bytes, charge_mode::forced, true).charged())) return;
+    if (from.is_open()) report_misuse({.kind = misuse::over_refunded, .heap = from.name()});
+    static_cast<void>(charge_slow(to, bytes, charge_mode::forced)); // the charge of an account that ended has, too
 }
 ALLOT_ALWAYS_INLINE void return_to(account_node& to, account_node& from, std::size_t bytes) noexcept {
     if (ALLOT_UNLIKELY(!to.credit().take(bytes))) return take_back(to, from, bytes);

@@ -6,8 +6,8 @@
 //     allot::charged_blocks of_scan{pool, scan};
 //     void* p = of_scan.allocate(100'000).address;     // charged to `scan`; throws out_of_memory, with its holders
 //
-// It has the calls of a chunk arena, so that every face of adapt/ takes it: each user of a pool has one. Buffers need
-// none: they know their account (buffer_memory.hpp).
+// It has the calls of a chunk arena for blocks, so that every face of adapt/ takes it: each user of a pool has one.
+// Buffers need none: they know their account (buffer_memory.hpp). Counts and reports are the arena's: blocks().
 // Invariant: the account is charged for the capacity of each block, as a buffer's is; under ledger::pool the pool is
 // not, meanwhile. Cost: three words; a block is that of the arena and its charge. Threads: any.
 #pragma once
@@ -59,6 +59,14 @@ template <chargeable_blocks Blocks> class charged_blocks {
     block try_allocate(std::size_t bytes, std::size_t align = unit, charge_status* why = nullptr) const noexcept {
         return as_block(detail::new_block(source(align), lender_, *by_, bytes, why, detail::never_waits));
     }
+    /// As try_allocate(); its bytes are zero. Fresh pages of the system are not written.
+    block try_allocate_zeroed(std::size_t bytes, std::size_t align = unit, charge_status* why = nullptr) const noexcept
+        requires requires(Blocks& blocks, void* p) { blocks.zero(p, std::size_t{}); }
+    {
+        const block b = try_allocate(bytes, align, why);
+        if (b) blocks_->zero(b.address, bytes);
+        return b;
+    }
     /// As try_allocate(), and waits while the limit of an account refuses. Inside a listener or reclaimer it does not.
     block allocate_for(std::size_t bytes, const wait_limit& wait, std::size_t align = unit,
                        charge_status* why = nullptr) const noexcept {
@@ -71,7 +79,9 @@ template <chargeable_blocks Blocks> class charged_blocks {
         if (why != nullptr) *why = asked.why;
         return b;
     }
-    /// Deallocates a block, and refunds the account. Null is ignored; anything but a live block too, and is misuse.
+    /// Deallocates a block, and refunds the account. Null is ignored; anything but a live block too, and is misuse. So
+    /// is a block that another account is charged for: then both are wrong. Checked builds report it where this account
+    /// is charged for less, else at a later refund.
     void deallocate(const void* p) const noexcept {
         const std::size_t bytes = blocks_->capacity(p);
         if (ALLOT_UNLIKELY(bytes == 0)) return blocks_->deallocate(p); // null, or it reports misuse
@@ -80,6 +90,7 @@ template <chargeable_blocks Blocks> class charged_blocks {
         source().give(m);
         by_->refund(bytes);
     }
+    void deallocate(const block& b) const noexcept { deallocate(b.address); }
     /// The same for callers that know the bytes of the last allocate() or resize() of the block, and its alignment.
     void deallocate(const void* p, std::size_t, std::size_t = unit) const noexcept { deallocate(p); }
     /// Grows or shrinks a block of whole pages in place, to hold `bytes`, and charges or refunds the difference. One of

@@ -118,12 +118,17 @@ template <class Set> class chunk_arena {
         requires(host_access)
     {
         const block b = try_allocate(bytes, align, why);
-        if (!b) return b;
-        auto* const first = static_cast<std::byte*>(b.address);
+        if (b) zero(b.address, bytes);
+        return b;
+    }
+    // Bytes of a new block.
+    void zero(void* p, std::size_t bytes) noexcept
+        requires(host_access)
+    {
+        auto* const first = static_cast<std::byte*>(p);
         const bool is_large = core_.map().at(core_.heap().distance(first)) == map::large;
         if (is_large) arena().zero(first, bytes);
         else std::memset(first, 0, bytes);
-        return b;
     }
     // For buffers.
     ALLOT_ALWAYS_INLINE block try_allocate(std::size_t bytes, std::size_t align, detail::from_caches) noexcept {
