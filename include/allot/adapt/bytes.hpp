@@ -246,9 +246,10 @@ template <block_source Source> void release(Source& source, void* p) noexcept {
 }
 /// Gives bytes of try_allocate() a capacity of at least `bytes`, at this address or another of the same alignment, and
 /// keeps the first `keep`. Null `p`: allocates.
-/// Requires: `align` is that of try_allocate().
+/// Requires: `align` is that of try_allocate(). Rows are resized by their manager, not by a local handle.
 /// Returns: null on failure, and `why`; then the bytes are as before.
 template <row_source Source>
+    requires requires(Source& source, void* p, std::size_t n, charge_status* why) { source.try_resize(p, n, n, why); }
 void* try_resize(Source& source, void* p, std::size_t keep, std::size_t bytes, std::size_t align,
                  charge_status* why = nullptr) noexcept {
     if (p == nullptr) return adapt::try_allocate(source, bytes, align, why);
