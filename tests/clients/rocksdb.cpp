@@ -15,6 +15,7 @@
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -296,6 +297,14 @@ TEMPLATE_TEST_CASE("pinned blocks go beyond the limit, and are counted", "[adapt
             report = e.report();
         }
         CHECK_THAT(report, ContainsSubstring("pinned blocks beyond the limit"));
+        const auto counted = engine.stats().beyond;
+        pinned.clear(); // they stay in the cache
+        CHECK(cache.beyond().live_bytes == beyond.live_bytes);
+        REQUIRE(query.try_charge(1_MiB));
+        CHECK(cache.beyond().live_bytes == 0);
+        CHECK(engine.used() <= 3_MiB);
+        CHECK(engine.stats().beyond == counted); // a count, for ever
+        query.refund(1_MiB);
     }
     cache.evict(SIZE_MAX);
     CHECK(cache.beyond().live_bytes == 0);
@@ -385,6 +394,130 @@ TEST_CASE("evict() takes about what it is asked for", "[adapt]") {
     CHECK(freed <= 2_MiB);
     CHECK(cache.cache()->GetUsage() <= before - 1_MiB);
     CHECK(cache.cache()->GetUsage() >= before - 3_MiB);
+}
+
+TEMPLATE_TEST_CASE("evict() knows the capacity of the moment", "[adapt]", over_rows, over_chunks) {
+    for (const std::size_t first : {0_MiB, 1_MiB, 32_MiB, 1024_GiB}) {
+        allot::account engine{allot::name{"engine"}, allot::limit{64_MiB}};
+        TestType of{engine};
+        rocksdb_cache cache{of.source, capacity_of(first)};
+        cache.cache()->SetCapacity(32_MiB);
+        database db{cache.cache()};
+        CHECK(db.count_wrong(40'000, 1) == 0);
+        const std::size_t before = cache.cache()->GetUsage();
+        REQUIRE(before > 6_MiB);
+        const std::size_t freed = cache.evict(1_MiB);
+        CHECK(freed >= 1_MiB);
+        CHECK(freed <= 3_MiB);
+        cache.cache()->SetCapacity(4_MiB);
+        REQUIRE(cache.cache()->GetUsage() > 2_MiB);
+        CHECK(cache.evict(256_KiB) >= 256_KiB);
+        CHECK(cache.cache()->GetUsage() > 2_MiB);
+        cache.cache()->SetCapacity(0);
+        CHECK(cache.evict(1) == 0);
+        CHECK(db.count_wrong(1000, 2) == 0);
+        CHECK(cache.cache()->GetPinnedUsage() <= 32_KiB); // the index of the table, if anything
+        CHECK(cache.beyond().requests == 0);
+    }
+}
+
+TEST_CASE("at the limit a part of the cache is evicted, whatever the capacity was, and is", "[adapt]") {
+    for (const auto& [first, then] : {std::pair{1_MiB, 64_MiB}, std::pair{64_MiB, 1024_GiB}}) {
+        allot::account engine{allot::name{"engine"}, allot::limit{4_MiB}};
+        over_rows of{engine};
+        rocksdb_cache cache{of.source, capacity_of(first)};
+        cache.cache()->SetCapacity(then);
+        database db{cache.cache()};
+        CHECK(db.count_wrong(20'000, 1) == 0);
+        std::size_t least = SIZE_MAX;
+        int wrong = 0;
+        for (std::uint32_t i = 0; i != 2000; ++i) {
+            wrong += db.count_wrong(5, i);
+            least = std::min(least, cache.cache()->GetUsage());
+        }
+        CHECK(wrong == 0);
+        CHECK(least > 1_MiB);
+        const std::size_t before = cache.cache()->GetUsage();
+        allot::account query{engine, allot::name{"query"}};
+        REQUIRE(query.try_charge(64_KiB));
+        CHECK(cache.cache()->GetUsage() > before / 8);
+        query.refund(64_KiB);
+        CHECK(cache.beyond().requests == 0);
+    }
+}
+
+// SetCapacity() calls deleters below a mutex that GetCapacity() takes. A deadlock if an eviction calls it there.
+TEST_CASE("a listener that evicts while SetCapacity() does", "[adapt]") {
+    struct evicting final : allot::account_listener {
+        explicit evicting(rocksdb_cache<over_chunks::source_type>& of) : cache{of} {}
+        void transferred(const allot::account&, const allot::account&, std::size_t,
+                         const allot::charge_status&) noexcept override {
+            ++calls; // blocks go back to the pool
+            static_cast<void>(cache.evict(1));
+        }
+        rocksdb_cache<over_chunks::source_type>& cache;
+        int calls = 0;
+    };
+    allot::account engine{allot::name{"engine"}, allot::limit{4_MiB}};
+    over_chunks of{engine};
+    rocksdb_cache cache{of.source, capacity_of(64_MiB)};
+    database db{cache.cache()};
+    CHECK(db.count_wrong(5000, 1) == 0);
+    evicting listener{cache};
+    of.scan.add(listener);
+    cache.cache()->SetCapacity(0);
+    of.scan.remove(listener);
+    CHECK(listener.calls != 0);
+}
+
+TEST_CASE("a strict capacity below the limit fails reads, and nothing is beyond", "[adapt]") {
+    allot::account engine{allot::name{"engine"}, allot::limit{4_MiB}};
+    over_rows of{engine};
+    rocksdb::LRUCacheOptions options = capacity_of(3_MiB);
+    options.strict_capacity_limit = true;
+    rocksdb_cache cache{of.source, options};
+    database db{cache.cache()};
+    std::vector<rocksdb::PinnableSlice> pinned(keys);
+    int failed = 0;
+    for (int i = 0; i != keys; ++i)
+        failed += !db->Get({}, db->DefaultColumnFamily(), key_of(i), &pinned[static_cast<std::size_t>(i)]).ok();
+    CHECK(failed > keys / 4);
+    CHECK(failed < keys);
+    CHECK(cache.beyond().requests == 0);
+    CHECK(engine.peak() <= 4_MiB);
+    pinned.clear();
+    CHECK(db.count_wrong(5000, 1) == 0);
+}
+
+TEMPLATE_TEST_CASE("options may keep the cache longer than its source lives", "[adapt]", over_rows, over_chunks) {
+    std::shared_ptr<rocksdb::Cache> kept; // as Options and BlockBasedTableOptions do
+    {
+        allot::account engine{allot::name{"engine"}, allot::limit{3_MiB}};
+        TestType of{engine};
+        rocksdb_cache cache{of.source, capacity_of(64_MiB)};
+        kept = cache.cache();
+        database db{kept};
+        std::vector<rocksdb::PinnableSlice> pinned(keys);
+        int failed = 0;
+        for (int i = 0; i != keys; ++i)
+            failed += !db->Get({}, db->DefaultColumnFamily(), key_of(i), &pinned[static_cast<std::size_t>(i)]).ok();
+        CHECK(failed == 0);
+        pinned.clear();
+        CHECK(cache.beyond().live_bytes != 0);
+        CHECK(kept->GetUsage() > 2_MiB);
+    }
+    CHECK(kept->GetUsage() == 0);
+    CHECK(kept.use_count() == 1);
+}
+
+TEST_CASE("a source whose account is closed makes no cache", "[adapt]") {
+    for (const bool above : {false, true}) {
+        allot::account engine{allot::name{"engine"}, allot::limit{4_MiB}};
+        over_rows of{engine};
+        (above ? engine : of.source.account()).close_when_drained([](allot::account&, void*) noexcept {});
+        CHECK_THROWS_WITH((rocksdb_cache{of.source, capacity_of(1_MiB)}),
+                          ContainsSubstring("RocksDB's cache refused by its source: closed: account block cache"));
+    }
 }
 
 TEST_CASE("options that RocksDB refuses are an error", "[adapt]") {

@@ -24,6 +24,7 @@ allot::device::simulator& machine() {
 }
 allot::adapt::torch_pluggable<torch_memory>& memory() {
     static auto& all = *new allot::adapt::torch_pluggable<torch_memory>{[](allot::device_id d) {
+        if (d.index == 3) return std::unique_ptr<allot::device_allocator<torch_memory>>{};
         return std::make_unique<allot::device_allocator<torch_memory>>(d, allot::limit{64_MiB}, allot::name{"torch"},
                                                                        allot::device::simulated{machine()});
     }};
@@ -48,6 +49,13 @@ void* test_stream(int device) {
     return reinterpret_cast<void*>(
         std::uintptr_t{(*api.create_stream({device}, allot::device::stream_kind::non_blocking)).index});
 }
+void* test_per_thread_stream() {
+    return reinterpret_cast<void*>(std::uintptr_t{allot::device::simulated::per_thread_stream().index});
+}
+void test_set_current(int device) { static_cast<void>(allot::device::simulated{machine()}.set_current({device})); }
+int test_current() { return (*allot::device::simulated{machine()}.current()).index; }
+// The next call that makes a device current fails.
+void test_fail_set_current() { machine().fail(allot::device::call::set_current); }
 // Writes the bytes in the stream's order: a use that is not ordered is a hazard.
 int test_write(void* s, void* p, std::size_t bytes) {
     return machine().launch(of(s), {}, {{p, bytes}}, nullptr, "writer") ? 1 : 0;

@@ -41,6 +41,10 @@ void* (*make_stream)(int);
 int (*writes)(void*, void*, std::size_t);
 std::size_t (*hazards)();
 std::size_t (*live)(int);
+void* (*per_thread_stream)();
+void (*set_current)(int);
+int (*current)();
+void (*fail_set_current)();
 
 // The text of the bad_alloc that a request ends with.
 std::string refusal(ssize_t bytes, int device, void* stream) {
@@ -80,7 +84,9 @@ void sizes(void* s) {
 
 void failures_throw(void* s) {
     check(says(refusal(65 << 20, 0, s), "65 MiB"), "more than the limit of a device");
-    check(says(refusal(-1, 0, s), "negative"), "negative bytes");
+    check(says(refusal(-1, 0, s), "-1 byte refused by PyTorch's device memory: misused: a negative"), "negative bytes");
+    check(says(refusal(PTRDIFF_MIN, 0, s), "-8 EiB refused"), "the least number of bytes");
+    check(says(refusal(100, 3, s), "returned null"), "no allocator was made");
     for (const int device : {-1, 2, 63, 64, 1000})
         check(says(refusal(100, device, s), "device that does not exist"), "no such device");
     check(says(refusal(PTRDIFF_MAX, 0, s), "refused"), "the largest size");
@@ -113,6 +119,40 @@ void two_streams(void* a, void* b) {
         deallocate(q, 40 << 20, 0, b);
     }
     check(hazards() == 0, "no use is out of order");
+}
+
+// Default streams of device 1, while device 0 is current, as when a tensor is deleted: they are those of the block's
+// device, not of the current one.
+void default_streams(void* stream, void* other) {
+    for (int i = 0; i != 20; ++i) {
+        set_current(1);
+        void* const p = allocate(20 << 20, 1, stream);
+        writes(stream, p, 20 << 20);
+        set_current(0);
+        deallocate(p, 20 << 20, 1, stream);
+        void* const q = allocate(40 << 20, 1, i % 2 == 0 ? stream : other);
+        check(q != nullptr && current() == 0, "the current device stays");
+        set_current(1);
+        writes(i % 2 == 0 ? stream : other, q, 40 << 20);
+        set_current(i % 3 == 0);
+        deallocate(q, 40 << 20, 1, i % 2 == 0 ? stream : other);
+    }
+    check(hazards() == 0, "no use is out of the order of a default stream");
+    check(live(1) == 0, "none is live on device 1");
+    set_current(0);
+}
+
+// A block that cannot be freed in order is not used again.
+void device_fails() {
+    set_current(0);
+    fail_set_current();
+    check(says(refusal(100, 1, nullptr), "cannot be made current"), "an allocation");
+    void* const p = allocate(20 << 20, 1, nullptr);
+    fail_set_current();
+    deallocate(p, 20 << 20, 1, nullptr);
+    check(live(1) == 1 && current() == 0, "it stays live");
+    deallocate(p, 20 << 20, 1, nullptr);
+    check(live(1) == 0, "and can be freed later");
 }
 
 void threads() {
@@ -168,11 +208,17 @@ int main(int argc, char** argv) {
     writes = function<int(void*, void*, std::size_t)>("test_write");
     hazards = function<std::size_t()>("test_hazards");
     live = function<std::size_t(int)>("test_live_blocks");
+    per_thread_stream = function<void*()>("test_per_thread_stream");
+    set_current = function<void(int)>("test_set_current");
+    current = function<int()>("test_current");
+    fail_set_current = function<void()>("test_fail_set_current");
     void *const a = make_stream(0), *const b = make_stream(0), *const other = make_stream(1);
     sizes(a);
     failures_throw(a);
     two_devices(a, other);
     two_streams(a, b);
+    for (void* stream : {static_cast<void*>(nullptr), per_thread_stream()}) default_streams(stream, other);
+    device_fails();
     threads();
     check(hazards() == 0, "no hazard");
     std::printf("%s\n", failures == 0 ? "good" : "bad");

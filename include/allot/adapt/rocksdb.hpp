@@ -18,10 +18,12 @@
 //
 // No deadlock. Eviction takes the mutex of one shard at a time. RocksDB calls neither an allocator nor a deleter with
 // one held, so no thread that requests memory has it; but for a callback of Cache::ApplyToAllEntries(), which must not
-// request memory of these accounts. The mutex of SetCapacity() is not taken, though deleters run below it.
+// request memory of these accounts. SetCapacity() calls deleters below its mutex, which GetCapacity() takes, too: an
+// eviction inside an account's callback, which may be below a deleter, uses the capacity that it last read.
 //
 // Invariant: bytes of the source and beyond().live_bytes are all that RocksDB has. Cost: a request is that of the
-// source, a release that and two reads; an eviction takes the mutex of each shard once, and one for each insert.
+// source, a release that and two reads; an eviction takes the mutex of each shard once, one for each insert, and that
+// of SetCapacity().
 // Threads: any. Source: RocksDB's MemoryAllocator, 2018, and its CacheReservationManager, 2021.
 #pragma once
 
@@ -30,10 +32,12 @@
 #include <allot/adapt/bytes.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
+#include <allot/core/raise_refused.hpp>
 #include <allot/core/text.hpp>
 #include <allot/reclaim/cost_cap.hpp>
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/reclaim/shortage.hpp>
+#include <allot/reclaim/user_call.hpp>
 #include <allot/row/row.hpp>
 
 #include <rocksdb/cache.h>
@@ -51,7 +55,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
@@ -79,10 +82,11 @@ class rocksdb_eviction {
     static constexpr std::size_t all = SIZE_MAX;
 
     rocksdb_eviction(rocksdb::Cache& cache, std::size_t capacity, int shard_bits) noexcept
-        : cache_(&cache), shards_(std::size_t{1} << shard_bits), shard_bytes_((capacity + shards_ - 1) / shards_) {}
+        : cache_(&cache), shards_(std::size_t{1} << shard_bits), capacity_(capacity) {}
 
-    // A call for fewer bytes evicts this many: a cache at its limit evicts once for many requests.
-    std::size_t least() const noexcept { return shards_ * shard_bytes_ / 128; }
+    // A call for fewer bytes evicts this many: a cache at its limit evicts once for many requests. A limit far below
+    // the capacity has it evict an eighth at most.
+    std::size_t least() noexcept { return std::min(shards_ * shard_bytes() / 128, usage() / 8); }
     // What the cache counts, now.
     std::size_t usage() const noexcept { return cache_->GetUsage(); }
     // Returns: bytes that were deallocated meanwhile, by any thread.
@@ -90,12 +94,12 @@ class rocksdb_eviction {
         running_.fetch_add(1, std::memory_order_relaxed);
         const std::size_t before = freed_.load(std::memory_order_relaxed);
         const auto freed = [&] { return freed_.load(std::memory_order_relaxed) - before; };
-        const std::size_t used = usage() / shards_, unused = shard_bytes_ - std::min(used, shard_bytes_);
+        const std::size_t most = shard_bytes(), unused = most - std::min(usage() / shards_, most);
         std::size_t each = std::max<std::size_t>(bytes / shards_, 16 << 10);
         if (bytes != all)
             for (std::size_t n = 0; n != 4 * shards_ && freed() < bytes; ++n) {
                 if (n != 0 && n % shards_ == 0) each *= 2;
-                evict_from_a_shard(std::min(unused + each, shard_bytes_));
+                evict_from_a_shard(std::min(unused + each, most));
             }
         if (freed() < bytes && (bytes == all || bytes >= usage())) cache_->EraseUnRefEntries();
         running_.fetch_sub(1, std::memory_order_relaxed);
@@ -110,6 +114,12 @@ class rocksdb_eviction {
     std::size_t last_freed() const noexcept { return last_freed_.load(std::memory_order_relaxed); }
 
   private:
+    // The capacity of a shard, as RocksDB computes it.
+    std::size_t shard_bytes() noexcept {
+        if (allot::detail::user_call::may_wait_for_holders()) // of the mutex: this thread may be one
+            capacity_.store(cache_->GetCapacity(), std::memory_order_relaxed);
+        return (capacity_.load(std::memory_order_relaxed) + shards_ - 1) / shards_;
+    }
     // RocksDB spreads keys over the shards by a hash. Its own keys have 16 bytes.
     void evict_from_a_shard(std::size_t charge) noexcept {
         char key[24] = "allot: eviction ";
@@ -123,7 +133,8 @@ class rocksdb_eviction {
     }
 
     rocksdb::Cache* cache_;
-    const std::size_t shards_, shard_bytes_;
+    const std::size_t shards_;
+    std::atomic<std::size_t> capacity_; // as last read
     std::atomic<std::uint64_t> next_{0};
     std::atomic<std::size_t> running_{0}, freed_{0}, last_freed_{0};
 };
@@ -139,14 +150,13 @@ concept has_account = requires(Source& s) {
 /// alone it serves one cache that evicts nothing: each refusal is beyond().
 template <rocksdb_source Source> class rocksdb_memory final : public rocksdb::MemoryAllocator {
   public:
-    /// Throws: out_of_memory if the account of the source is closed.
+    /// Throws: out_of_memory if the account of the source, or one above, is closed.
     explicit rocksdb_memory(Source& source) : source_(&source) {
-        if constexpr (detail::has_account<Source>) {
-            allot::account* above = &source.account();
-            if constexpr (row_source<Source> || requires { source.arena(); }) // that account is the source's own
-                if (above->parent() != nullptr) above = above->parent();
-            payer_.emplace(*above, allot::name{"RocksDB's blocks beyond the limit"});
-        }
+        if constexpr (detail::has_account<Source>)
+            if (allot::account& a = source.account(); !a.is_open())
+                allot::detail::raise_refused(
+                    [](text_writer& out) { out.put("out of memory: RocksDB's cache"); }, "its source", "",
+                    {.outcome = charge_outcome::closed, .by = refuser::account, .name = a.name()}, [](text_writer&) {});
     }
     Source& source() const noexcept { return *source_; }
 
@@ -218,19 +228,42 @@ template <rocksdb_source Source> class rocksdb_memory final : public rocksdb::Me
     }
     ALLOT_COLD void* allocate_beyond(std::size_t bytes, const charge_status& why) {
         if (bytes == 0) bytes = 1;
-        void* const p = std::malloc(bytes);
+        std::unique_ptr<void, decltype(&std::free)> p{std::malloc(bytes), &std::free};
         if (p == nullptr) throw std::bad_alloc{};
+        const std::shared_ptr<allot::account> by = payer();
         {
             const std::lock_guard hold{lock_};
-            blocks_.emplace(p, bytes);
+            blocks_.emplace(p.get(), beyond_block{bytes, by});
             ++beyond_.requests;
             beyond_.live_bytes += bytes;
             beyond_.peak_bytes = std::max(beyond_.peak_bytes, beyond_.live_bytes);
             why_ = why;
             beyond_live_.store(beyond_.live_bytes, std::memory_order_relaxed);
         }
-        if (payer_) payer_->force_charge(bytes);
-        return p;
+        if (by != nullptr && !by->force_charge(bytes)) { // closed: nothing is to be refunded
+            const std::lock_guard hold{lock_};
+            blocks_.find(p.get())->second.payer.reset();
+        }
+        return p.release();
+    }
+    // It lives as long as its blocks, so a cache without any may outlive the accounts. Null: the source has no account.
+    std::shared_ptr<allot::account> payer() {
+        if constexpr (detail::has_account<Source>) {
+            {
+                const std::lock_guard hold{lock_};
+                if (auto there = payer_.lock()) return there;
+            }
+            allot::account* above = &source_->account();
+            if constexpr (row_source<Source> || requires { source_->arena(); }) // that account is the source's own
+                if (above->parent() != nullptr) above = above->parent();
+            const allot::name who{"RocksDB's blocks beyond the limit"};
+            auto made = std::make_shared<allot::account>(*above, who, std::nothrow);
+            const std::lock_guard hold{lock_};
+            payer_ = made;
+            return made;
+        } else {
+            return nullptr;
+        }
     }
     ALLOT_COLD bool is_beyond(void* p) const noexcept {
         const std::lock_guard hold{lock_};
@@ -238,48 +271,57 @@ template <rocksdb_source Source> class rocksdb_memory final : public rocksdb::Me
     }
     // False: it is none of these.
     ALLOT_COLD bool deallocate_beyond(void* p) noexcept {
-        std::size_t bytes = 0;
+        beyond_block was;
         {
             const std::lock_guard hold{lock_};
             const auto at = blocks_.find(p);
             if (at == blocks_.end()) return false;
-            bytes = at->second;
+            was = std::move(at->second);
             blocks_.erase(at);
-            beyond_.live_bytes -= bytes;
+            beyond_.live_bytes -= was.bytes;
             beyond_live_.store(beyond_.live_bytes, std::memory_order_relaxed);
         }
         std::free(p);
-        if (payer_) payer_->refund(bytes);
+        if (was.payer != nullptr) was.payer->refund(was.bytes);
         return true;
     }
 
+    struct beyond_block {
+        std::size_t bytes = 0;
+        std::shared_ptr<allot::account> payer;
+    };
+
     Source* source_;
     detail::rocksdb_eviction* eviction_ = nullptr; // of the cache that it serves
-    std::optional<allot::account> payer_;          // of the blocks of the heap
-    std::atomic<std::size_t> beyond_live_{0};      // their bytes
+    std::atomic<std::size_t> beyond_live_{0};      // bytes of the blocks of the heap
     mutable std::mutex lock_;                      // of what follows; nothing else is called below it
-    std::unordered_map<void*, std::size_t> blocks_;
+    std::unordered_map<void*, beyond_block> blocks_;
+    std::weak_ptr<allot::account> payer_;
     rocksdb_beyond beyond_;
     charge_status why_;
 };
 
 /// An LRU cache of RocksDB over a source, and the reclaimer that evicts from it for others. RocksDB may use the cache
 /// longer than this object lives; then it evicts for its own requests alone.
-/// Requires: the source outlives both, and databases that use the cache.
+/// Requires: the source outlives both this object and the databases, iterators and pinned values that use the cache.
+/// rocksdb::Options and rocksdb::BlockBasedTableOptions, which keep the cache alive, may live on.
 template <rocksdb_source Source> class rocksdb_cache {
     using memory_type = rocksdb_memory<Source>;
 
   public:
     /// Makes the cache. `cost` is that of the reclaimer: those of lower costs are called first.
-    /// Throws: std::invalid_argument if RocksDB refuses the options, or if they name a memory_allocator.
+    /// Throws: std::invalid_argument if RocksDB refuses the options, or if they name a memory_allocator; out_of_memory
+    /// as rocksdb_memory.
     explicit rocksdb_cache(Source& source, rocksdb::LRUCacheOptions options, std::uint32_t cost = 1)
         : state_(make(source, options)), reclaimer_(*state_, cost) {
         if constexpr (detail::has_account<Source>) source.account().add(reclaimer_);
     }
     rocksdb_cache(const rocksdb_cache&) = delete;
     rocksdb_cache& operator=(const rocksdb_cache&) = delete;
+    /// Evicts all blocks that no reader pins: what only options keep is then without memory of the source.
     ~rocksdb_cache() {
         if constexpr (detail::has_account<Source>) state_->memory->source().account().remove(reclaimer_);
+        evict(detail::rocksdb_eviction::all);
     }
 
     /// For BlockBasedTableOptions::block_cache.
@@ -287,7 +329,8 @@ template <rocksdb_source Source> class rocksdb_cache {
     const memory_type& memory() const noexcept { return *state_->memory; }
     rocksdb_beyond beyond() const noexcept { return memory().beyond(); }
     /// Evicts the least recently used blocks that no reader pins. Any thread.
-    /// Returns: bytes that became free meanwhile.
+    /// Returns: bytes that became free meanwhile. Those of the source stay charged as its free memory, until a shortage
+    /// or its trim().
     std::size_t evict(std::size_t bytes) noexcept { return state_->eviction.evict(bytes); }
     /// The reclaimer's calls, and what they freed.
     const allot::reclaimer& reclaimer() const noexcept { return reclaimer_; }

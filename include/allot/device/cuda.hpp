@@ -11,6 +11,7 @@
 #include <allot/device/api.hpp>
 #include <allot/device/cuda_driver.hpp>
 #include <allot/device/cuda_error.hpp>
+#include <allot/device/current_device.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -36,14 +37,14 @@ class cuda {
 
     // --- plain, stream-ordered and pinned memory ---------------------------------------------------------------
     result<void*> allocate(device_id device, std::size_t bytes) const noexcept {
-        const on_device here{device};
-        if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
+        const current_device here{*this, device};
+        if (!here) return here.error();
         void* p = nullptr;
         return value_or_error(cudaMalloc(&p, bytes), "cudaMalloc", p);
     }
     result<> deallocate(device_id device, void* p) const noexcept {
-        const on_device here{device};
-        if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
+        const current_device here{*this, device};
+        if (!here) return here.error();
         return success_or_error(cudaFree(p), "cudaFree");
     }
     result<void*> allocate_async(std::size_t bytes, stream_type stream) const noexcept {
@@ -61,8 +62,8 @@ class cuda {
 
     // --- virtual memory ----------------------------------------------------------------------------------------
     result<std::size_t> granularity(device_id device) const noexcept {
-        const on_device here{device};
-        if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
+        const current_device here{*this, device};
+        if (!here) return here.error();
         const detail::cuda_driver& driver = detail::cuda_driver::get();
         if (driver.code != 0) return fail(driver.code, "cuMemGetAllocationGranularity");
         const CUmemAllocationProp what = properties_on(device);
@@ -71,8 +72,8 @@ class cuda {
                               "cuMemGetAllocationGranularity", bytes);
     }
     result<void*> reserve(device_id device, std::size_t bytes, std::size_t alignment) const noexcept {
-        const on_device here{device};
-        if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
+        const current_device here{*this, device};
+        if (!here) return here.error();
         const detail::cuda_driver& driver = detail::cuda_driver::get();
         if (driver.code != 0) return fail(driver.code, "cuMemAddressReserve");
         CUdeviceptr at = 0;
@@ -83,8 +84,8 @@ class cuda {
         return call_driver(&detail::cuda_driver::free_address, "cuMemAddressFree", pointer(p), bytes);
     }
     result<memory_type> create(device_id device, std::size_t bytes) const noexcept {
-        const on_device here{device};
-        if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
+        const current_device here{*this, device};
+        if (!here) return here.error();
         const detail::cuda_driver& driver = detail::cuda_driver::get();
         if (driver.code != 0) return fail(driver.code, "cuMemCreate");
         const CUmemAllocationProp what = properties_on(device);
@@ -117,8 +118,8 @@ class cuda {
     static stream_type legacy_stream() noexcept { return cudaStreamLegacy; }
     static stream_type per_thread_stream() noexcept { return cudaStreamPerThread; }
     result<stream_type> create_stream(device_id device, stream_kind kind) const noexcept {
-        const on_device here{device};
-        if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
+        const current_device here{*this, device};
+        if (!here) return here.error();
         stream_type made = nullptr;
         const unsigned flags = kind == stream_kind::blocking ? cudaStreamDefault : cudaStreamNonBlocking;
         return value_or_error(cudaStreamCreateWithFlags(&made, flags), "cudaStreamCreateWithFlags", made);
@@ -140,8 +141,8 @@ class cuda {
         return success_or_error(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     }
     result<> synchronize(device_id device) const noexcept {
-        const on_device here{device};
-        if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
+        const current_device here{*this, device};
+        if (!here) return here.error();
         return success_or_error(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     }
     result<device_id> current() const noexcept {
@@ -152,8 +153,8 @@ class cuda {
         return success_or_error(cudaSetDevice(device.index), "cudaSetDevice");
     }
     result<event_type> create_event(device_id device) const noexcept {
-        const on_device here{device};
-        if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
+        const current_device here{*this, device};
+        if (!here) return here.error();
         event_type made = nullptr;
         return value_or_error(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "cudaEventCreateWithFlags",
                               made);
@@ -215,8 +216,8 @@ class cuda {
         return p;
     }
     result<memory_stats> memory_of(device_id device) const noexcept {
-        const on_device here{device};
-        if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
+        const current_device here{*this, device};
+        if (!here) return here.error();
         memory_stats m{};
         const auto code = cudaMemGetInfo(&m.free_bytes, &m.total_bytes);
         return value_or_error(code, "cudaMemGetInfo", m);
@@ -227,8 +228,8 @@ class cuda {
         return value_or_error(code, "cudaDeviceCanAccessPeer", can != 0);
     }
     result<> enable_peer(device_id device, device_id peer) const noexcept {
-        const on_device here{device};
-        if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
+        const current_device here{*this, device};
+        if (!here) return here.error();
         const auto code = cudaDeviceEnablePeerAccess(peer.index, 0);
         if (code != cudaErrorPeerAccessAlreadyEnabled) return success_or_error(code, "cudaDeviceEnablePeerAccess");
         (void)cudaGetLastError();
@@ -285,24 +286,6 @@ class cuda {
         }
         return false;
     }
-    // Sets the thread's current device while it lives.
-    struct on_device {
-        explicit on_device(device_id device) noexcept : code{cudaGetDevice(&before)} {
-            if (code == cudaSuccess && before != device.index) {
-                code = cudaSetDevice(device.index);
-                changed = code == cudaSuccess;
-            }
-        }
-        on_device(const on_device&) = delete;
-        on_device& operator=(const on_device&) = delete;
-        ~on_device() {
-            if (changed) (void)cudaSetDevice(before);
-        }
-        int before = 0;
-        bool changed = false;
-        cudaError_t code;
-    };
-
     static error fail(int code, const char* call) noexcept { return detail::cuda_error(code, call); }
     static result<> success_or_error(int code, const char* call) noexcept {
         if (ALLOT_LIKELY(code == 0)) return {};

@@ -17,6 +17,7 @@
 #include <allot/config.hpp>
 #include <allot/core/hash.hpp>
 #include <allot/device/api.hpp>
+#include <allot/device/current_device.hpp>
 #include <allot/device_allocator/stream_tag.hpp>
 #include <allot/fit/run_array.hpp>
 
@@ -240,9 +241,7 @@ template <class Api> class stream_registry {
     bool is_same(entry& e) noexcept {
         const auto now = api_.stream_id(e.handle);
         if (now && *now == e.id) return true;
-        const bool default_stream =
-            e.handle == Api::per_thread_stream() || e.handle == Api::legacy_stream() || e.handle == stream_type{};
-        if (!default_stream) e.gone = true; // destroyed without leave()
+        if (!device::is_default_stream<Api>(e.handle)) e.gone = true; // destroyed without leave()
         return false;
     }
     // Under per-thread default streams, a null handle is the per-thread stream.
