@@ -4,6 +4,7 @@ of allot_record, where it is built.
     replay_test.py ALLOT_REPLAY FOLDER_OF_RECORDINGS ALLOT_RECORD
 """
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -18,6 +19,10 @@ failed = []
 def run(text, *args):
     p = subprocess.run([program, "-", *args], input=text, capture_output=True, timeout=120)
     return p.returncode, p.stdout.decode(), p.stderr.decode()
+
+
+def record(*args):
+    return subprocess.run([recorder, *args], capture_output=True, text=True, timeout=20)
 
 
 def check(good, what):
@@ -119,13 +124,14 @@ for text, error in ((b"a 1 10\nd 2\n", "line 2: allocation 2 is not live"), (b"a
                     (bytes(1 << 20), "line 1: a line has more than 4096 bytes")):
     code, out, err = run(text, "--sets", "malloc", "--rounds", "1")
     check(code == 3 and re.search("^allot_replay: -: " + error, err), f"{text!r}: {code}: {err}")
-folder = str(recordings)
-p = subprocess.run([program, folder], capture_output=True, text=True, timeout=120)
-check(p.returncode == 3 and p.stderr == f"allot_replay: {folder}: offset 0: the recording cannot be read: Is a directory\n",
-      f"a folder: {p.returncode}: {p.stderr}")
-with open("/dev/zero", "rb") as zeros:  # whose end nobody waits for
-    p = subprocess.run([program, "-"], stdin=zeros, capture_output=True, text=True, timeout=120)
-check(p.returncode == 3 and "line 1: a line has more than 4096 bytes" in p.stderr, f"/dev/zero: {p.returncode}: {p.stderr}")
+for source, what in ((str(recordings), "offset 0: the recording cannot be read: Is a directory\n"),
+                     ("/dev/zero", "line 1: a line has more than 4096 bytes")):  # whose end nobody waits for
+    p = subprocess.run([program, source], capture_output=True, text=True, timeout=20)
+    check(p.returncode == 3 and p.stderr.startswith(f"allot_replay: {source}: {what}"), f"{source}: {p.returncode}: {p.stderr}")
+    input_of = os.open(source, os.O_RDONLY)
+    p = subprocess.run([program, "-"], stdin=input_of, capture_output=True, text=True, timeout=20)
+    os.close(input_of)
+    check(p.returncode == 3 and p.stderr.startswith(f"allot_replay: -: {what}"), f"- of {source}: {p.returncode}: {p.stderr}")
 code, _, err = run(b"a 1 10\nd 1\n", "--sets", "nothing")
 check(code == 2, f"--sets nothing: {code}: {err}")
 check("it is cut" in run(b"a 1 10\n", "--sets", "malloc", "--rounds", "1")[2], "a recording without an end is mentioned")
@@ -151,17 +157,17 @@ else:
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, "recording")
         for rows in ("-5", "0", "abc", "1x", "99999999999", "1000001", ""):
-            p = subprocess.run([recorder, "sqlite", rows, file], capture_output=True, text=True, timeout=120)
+            p = record("sqlite", rows, file)
             check(p.returncode == 2 and "rows" in p.stderr and not file.exists(), f"sqlite {rows}: {p.returncode}: {p.stderr}")
         for args in ([], ["sqlite"], ["sqlite", "5"], ["else", "5", file], ["flights", folder + "/none", file]):
-            p = subprocess.run([recorder, *args], capture_output=True, text=True, timeout=120)
+            p = record(*args)
             check(p.returncode == 2 and p.stderr and not file.exists(), f"{args}: {p.returncode}: {p.stderr}")
-        p = subprocess.run([recorder, "--help"], capture_output=True, text=True, timeout=120)
+        p = record("--help")
         check(p.returncode == 0 and "exit codes: 0 " in p.stdout and not p.stderr, f"--help: {p.returncode}: {p.stderr}")
         for args in (["sqlite", "5", folder + "/none/recording"], ["flights", folder, file]):
-            p = subprocess.run([recorder, *args], capture_output=True, text=True, timeout=120)
+            p = record(*args)
             check(p.returncode == 1 and p.stderr.startswith(f"allot_record: {args[2]}: "), f"{args}: {p.returncode}: {p.stderr}")
-        p = subprocess.run([recorder, "sqlite", "5", file], capture_output=True, text=True, timeout=120)
+        p = record("sqlite", "5", file)
         if p.returncode == 0 or "libsqlite3-dev" not in p.stderr:
             f = figures(file.read_bytes(), "--sets", "malloc")
             check(p.returncode == 0 and f.get("has_end") and f["allocations"] > 100, f"sqlite 5: {p.returncode}: {p.stderr}")
