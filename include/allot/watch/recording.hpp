@@ -54,8 +54,10 @@ namespace detail {
 inline constexpr std::string_view recording_magic{"\x89"
                                                   "allotr\x01",
                                                   8};
-inline constexpr std::string_view recording_text_magic{"# allot recording "};
-inline constexpr std::string_view recording_text_version{"1: "};
+inline constexpr std::string_view recording_text_header{
+    "# allot recording 1: a ID BYTES ALIGNMENT STREAM THREAD, r ID BYTES STREAM THREAD, d ID STREAM THREAD\n"};
+inline constexpr std::string_view recording_text_magic = recording_text_header.substr(0, 18);
+inline constexpr std::string_view recording_text_version = recording_text_header.substr(18, 3);
 inline constexpr std::size_t most_block_bytes = std::size_t{60} << 10;
 
 inline unsigned char* put_u32(unsigned char* to, std::uint32_t n) noexcept {
@@ -239,13 +241,7 @@ class recording {
         if (error_ == 0) error_ = error;
     }
     void begin() noexcept {
-        if (format_ == recording_format::binary) write(detail::recording_magic);
-        else
-            for (const std::string_view part :
-                 {detail::recording_text_magic, detail::recording_text_version,
-                  std::string_view{
-                      "a ID BYTES ALIGNMENT STREAM THREAD, r ID BYTES STREAM THREAD, d ID STREAM THREAD\n"}})
-                write(part);
+        write(format_ == recording_format::binary ? detail::recording_magic : detail::recording_text_header);
     }
     std::uint32_t thread() noexcept {
         const std::uintptr_t token = sys::thread_token();
