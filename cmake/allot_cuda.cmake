@@ -1,5 +1,5 @@
-# ALLOT_CUDA: build the tests that need nvcc. On by itself where an nvcc that knows C++20 is found, beside PATH
-# too. Only our own tests ask for it: a user's project enables CUDA itself and links allot::cuda.
+# ALLOT_CUDA: build the tests and the part of examples/tpch that need nvcc. On by itself where an nvcc that knows C++20 is found,
+# beside PATH too. Only our own programs ask for it: a user's project enables CUDA itself and links allot::cuda.
 if(CMAKE_CUDA_COMPILER)
     set(allot_nvcc ${CMAKE_CUDA_COMPILER})
 elseif(DEFINED ENV{CUDACXX})
@@ -19,7 +19,7 @@ if(allot_nvcc)
         message(STATUS "allot: ${allot_nvcc} knows no C++20, so what needs CUDA is skipped")
     endif()
 endif()
-option(ALLOT_CUDA "Our own tests: those that need nvcc" ${allot_nvcc_found})
+option(ALLOT_CUDA "Our own tests and examples: what needs nvcc" ${allot_nvcc_found})
 
 if(ALLOT_CUDA)
     set(CMAKE_CUDA_COMPILER ${allot_nvcc} CACHE FILEPATH "CUDA compiler")
@@ -35,7 +35,11 @@ if(TARGET CUDA::cudart_static)
     add_library(allot::cuda_runtime ALIAS allot_cuda_runtime)
     target_link_libraries(allot_cuda_runtime INTERFACE allot CUDA::cudart_static)
 else()
-    message(STATUS "allot: no CUDA toolkit 12.8 or later, so the tests of device::cuda are skipped")
+    message(STATUS "allot: no CUDA toolkit 12.8 or later, so what uses device::cuda is skipped")
+endif()
+
+if(NOT ALLOT_TESTS)
+    return()
 endif()
 
 # CCCL, for the faces of cuda::mr and Thrust: the toolkit's, and a newer one beside it, which ./run test unpacks from PyPI's

@@ -20,7 +20,11 @@ inline std::string bytes(std::uint64_t n) {
     const double kib = static_cast<double>(n) / 1024;
     if (n < 10'240) return fmt::format("{} B", n);
     if (kib < 10'240) return fmt::format("{:.0f} KiB", kib);
-    return fmt::format("{:.1f} MiB", kib / 1024);
+    double scaled = kib / 1024;
+    const char* unit = "MiB";
+    for (const char* const larger : {"GiB", "TiB", "PiB"})
+        if (scaled >= 10'240) scaled /= 1024, unit = larger;
+    return fmt::format("{:.1f} {}", scaled, unit);
 }
 inline std::string milliseconds(double seconds) {
     return fmt::format("{:.{}f} ms", seconds * 1000, seconds < 0.01 ? 1 : 0);

@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace replay {
@@ -36,12 +37,12 @@ bool parse(int argc, char** argv, options& out, int& code) {
     app.add_option("--sets", out.sets, "sets to replay: all, or names")
         ->delimiter(',')
         ->check(shared::one_of(names))
-        ->type_name("NAME,...")
-        ->default_str("all");
+        ->allow_extra_args(false) // a file may follow
+        ->option_text("NAME,...=all");
     app.add_option("--threads", out.threads, "recorded: a thread for each that was recorded; one: all in one")
         ->check(shared::one_of({"recorded", "one"}))
         ->capture_default_str();
-    app.add_option("--rounds", out.rounds, "how often each set is timed")
+    app.add_option("--rounds", out.rounds, "how often each set is timed; from 3 on, sets within the spread are equal")
         ->check(CLI::Range(1, 1000))
         ->type_name("N")
         ->capture_default_str();
@@ -54,13 +55,17 @@ bool parse(int argc, char** argv, options& out, int& code) {
         ->capture_default_str();
     app.add_flag("--least", out.least, "charge each set at most what it needs: the least limit that refuses nothing");
     app.add_flag("--warm", out.warm, "time a second replay in the same process, whose memory is there");
-    app.add_flag("!--no-touch", out.touches, "do not write to the memory");
+    app.add_flag_callback("--no-touch", [&out] { out.touches = false; }, "do not write to the memory");
     app.add_flag("--json", out.json, "the figures as JSON");
-    app.footer("sets: " + [&] {
-        std::string all;
-        for (const entry& e : all_sets()) all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", e.name, e.what);
-        return all;
-    }());
+    app.footer("sets: " +
+               [&] {
+                   std::string all;
+                   for (const entry& e : all_sets())
+                       all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", e.name, e.what);
+                   return all;
+               }() +
+               "\nexit codes: 0 done; 1 a set's process failed, or the output could not be written; 2 a wrong option; "
+               "3 the recording cannot be read, or is damaged");
     return shared::parse(app, argc, argv, code);
 }
 
@@ -118,13 +123,16 @@ std::vector<result> run_all(const options& o, const sequence& t) {
 std::string time_of(double seconds) {
     return seconds < 0.01 ? fmt::format("{:.3f}", 1000 * seconds) : fmt::format("{:.1f}", 1000 * seconds);
 }
+std::string counted(std::size_t n, std::string_view what) {
+    return fmt::format("{} {}{}", shared::grouped(n), what, n == 1 ? "" : "s");
+}
 void print_table(const options& o, const sequence& t, const std::vector<result>& all) {
     const sequence_counts& c = t.counts();
-    fmt::print("{}: {} allocations, {} resizes, {} deallocations; {} thread{}", o.file, shared::grouped(c.allocations),
-               shared::grouped(c.resizes), shared::grouped(c.deallocations), c.threads, c.threads == 1 ? "" : "s");
-    if (t.has_streams()) fmt::print(", {} streams", c.streams);
-    fmt::print("\nasked for at the peak: {} ({} bytes); live at the end: {} allocations, {}\n\n", shared::bytes(c.peak),
-               c.peak, shared::grouped(c.live), shared::bytes(c.live_bytes));
+    fmt::print("{}: {}, {}, {}; {}", o.file, counted(c.allocations, "allocation"), counted(c.resizes, "resize"),
+               counted(c.deallocations, "deallocation"), counted(c.threads, "thread"));
+    if (t.has_streams()) fmt::print(", {}", counted(c.streams, "stream"));
+    fmt::print("\nasked for at the peak: {} ({}); live at the end: {}, {}\n\n", shared::bytes(c.peak),
+               counted(c.peak, "byte"), counted(c.live, "allocation"), shared::bytes(c.live_bytes));
     shared::text_table table{{"set", "of", "time", "ms", "q1 to q3", "peak", o.least ? "least" : "charged", "payload",
                               "resident", "refused"}};
     table.left(0);
@@ -135,11 +143,11 @@ void print_table(const options& o, const sequence& t, const std::vector<result>&
             table.add({std::string(r.name), std::string(r.what), "-", "its process failed"});
             continue;
         }
-        table.add({std::string(r.name), std::string(r.what), place(r.time_rank),
-                   r.is_timed ? time_of(r.time.median) : "-",
-                   r.is_timed ? time_of(r.time.q1) + " to " + time_of(r.time.q3) : "-", place(r.peak_rank),
-                   shared::bytes(r.peak), r.refused == 0 ? fmt::format("{:.1f} %", 100 * payload(r, c)) : "-",
-                   shared::bytes(r.resident), shared::grouped(r.refused)});
+        table.add(
+            {std::string(r.name), std::string(r.what), place(r.time_rank), r.is_timed ? time_of(r.time.median) : "-",
+             r.is_timed && r.has_spread() ? time_of(r.time.q1) + " to " + time_of(r.time.q3) : "-", place(r.peak_rank),
+             shared::bytes(r.peak), r.refused == 0 ? fmt::format("{:.1f} %", 100 * payload(r, c)) : "-",
+             shared::bytes(r.resident), shared::grouped(r.refused)});
     }
     fmt::print("{}\n", table.draw());
     std::string late;

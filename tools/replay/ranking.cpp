@@ -11,7 +11,7 @@ namespace replay {
 namespace {
 
 bool is_equal_in_time(const result& a, const result& b) {
-    if (a.seconds.size() < 2 || b.seconds.size() < 2) return true; // the spread is unknown
+    if (!a.has_spread() || !b.has_spread()) return a.time.median == b.time.median;
     return a.time.q1 <= b.time.q3 && b.time.q1 <= a.time.q3;
 }
 bool is_equal_in_peak(const result& a, const result& b) {
@@ -94,12 +94,16 @@ std::string advice(const std::vector<result>& all, const sequence_counts& of) {
             fmt::format("no set of allot is faster beyond the spread of the rounds, and of those that are equal ({}) "
                         "it has the least peak",
                         names(fastest));
-    if (reference != nullptr) text += fmt::format("; it is {}", beside(*take, *reference));
-    text += fmt::format(" and a payload of {}", percent(payload(*take, of)));
+    text += reference != nullptr ? fmt::format("; it is {} and a payload of ", beside(*take, *reference))
+                                 : std::string{"; its payload is "};
+    text += percent(payload(*take, of));
     if (least != take && !is_equal_in_peak(*least, *take))
         text += fmt::format("; where memory counts more than time, take {}: {} less peak for {} more time", least->name,
                             percent(1 - ratio(static_cast<double>(least->peak), static_cast<double>(take->peak))),
                             percent(ratio(least->time.median, take->time.median) - 1));
+    if (!take->has_spread())
+        text += fmt::format("; of {} the spread is not known, so differences may be noise: pass --rounds 3 or more",
+                            take->seconds.size() == 1 ? "one round" : "two rounds");
     return text + ".";
 }
 

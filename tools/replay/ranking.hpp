@@ -1,7 +1,8 @@
 // Ranks of the sets, and the sentence that says which to take and why.
 //
 // A set is equal to another in time where the spreads of their rounds overlap (from the first quartile to the third),
-// or where there was one round, and in peak where the difference is below 1 %. Sets of one rank are equal to the first.
+// and in peak where the difference is below 1 %. Sets of one rank are equal to the first. Below three rounds the spread
+// is not known: then the medians alone give the ranks, and the sentence says so.
 #pragma once
 
 #include "sequence.hpp"
@@ -30,6 +31,7 @@ struct result {
     bench::spread time{};
     unsigned time_rank = 0, peak_rank = 0; // from 1; 0: none
 
+    bool has_spread() const { return seconds.size() >= 3; }
     bool is_ranked() const { return !has_failed && refused == 0; }
     bool is_candidate() const { return is_ranked() && is_timed && !is_reference; }
 };

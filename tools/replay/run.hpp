@@ -28,6 +28,7 @@ namespace replay {
 // An allocation while it is replayed.
 struct place {
     std::atomic<std::uint32_t> turn{0}; // of the next operation
+    std::uint32_t stream = 0;           // of the last one that allocated or resized it
     void* address = nullptr;            // null: refused
     std::size_t bytes = 0;
     std::size_t align = 1;
@@ -84,7 +85,7 @@ template <class Subject> class run_of {
     void end(Subject& subject) {
         for (std::size_t i = 0; i != sequence_.counts().allocations; ++i) {
             place& p = places_[i];
-            if (p.address != nullptr) subject.deallocate(std::exchange(p.address, nullptr), p.bytes, 0);
+            if (p.address != nullptr) subject.deallocate(std::exchange(p.address, nullptr), p.bytes, p.stream);
             p.turn = 0;
         }
     }
@@ -116,10 +117,10 @@ template <class Subject> class run_of {
         case allot::recorded_kind::allocate:
             at.align = std::size_t{1} << o.log_alignment;
             at.address = subject.allocate(o.bytes, at.align, o.stream);
-            became(at, at.address, 0, o.bytes);
+            became(at, at.address, 0, o);
             break;
         case allot::recorded_kind::resize:
-            became(at, subject.resize(at.address, at.bytes, o.bytes, at.align), at.bytes, o.bytes);
+            became(at, subject.resize(at.address, at.bytes, o.bytes, at.align, o.stream), at.bytes, o);
             break;
         case allot::recorded_kind::deallocate:
             subject.deallocate(std::exchange(at.address, nullptr), at.bytes, o.stream);
@@ -132,16 +133,16 @@ template <class Subject> class run_of {
     static void finish(place& at, const operation& o, bool waits) {
         if (waits) at.turn.store(o.turn + 1, std::memory_order_release);
     }
-    void became(place& at, void* p, std::size_t had, std::size_t bytes) {
+    void became(place& at, void* p, std::size_t had, const operation& o) {
         if (p == nullptr) {
             refused_.fetch_add(1, std::memory_order_relaxed);
             return;
         }
-        at.address = p, at.bytes = bytes;
+        at.address = p, at.bytes = o.bytes, at.stream = o.stream;
         if constexpr (!Subject::is_on_device) {
             if (!how_.touches) return;
             auto* const first = static_cast<volatile char*>(p);
-            for (std::size_t i = had; i < bytes; i = (i / page_ + 1) * page_) first[i] = 1;
+            for (std::size_t i = had; i < o.bytes; i = (i / page_ + 1) * page_) first[i] = 1;
         }
     }
 

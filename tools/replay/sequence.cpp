@@ -56,12 +56,12 @@ sequence sequence::read(std::istream& from) {
     std::vector<std::vector<std::uint32_t>> of_threads;
     std::unordered_map<std::uint64_t, live_allocation> live;
     numbers threads, streams;
-    streams.of(0);
     const auto refuse = [&](const std::string& what) { throw std::runtime_error(reader.place() + ": " + what); };
     for (allot::recorded_operation o; reader.next(o);) {
         if (o.bytes > PTRDIFF_MAX || operations.size() == UINT32_MAX)
             refuse("more bytes or operations than can be replayed");
         const auto log = static_cast<std::uint8_t>(allot::log2_floor(o.alignment));
+        all.has_streams |= o.stream != 0;
         operation now{o.kind, log, 0, 0, streams.of(o.stream), o.bytes};
         auto at = live.find(o.id);
         if (o.kind == allot::recorded_kind::allocate) {
@@ -117,7 +117,10 @@ sequence sequence::read(std::istream& from) {
 }
 
 sequence sequence::read(const std::string& path) {
-    if (path == "-") return read(std::cin);
+    if (path == "-") {
+        std::ios::sync_with_stdio(false); // else a read that fails looks like the end
+        return read(std::cin);
+    }
     std::ifstream file(path, std::ios::binary);
     if (!file) throw std::runtime_error(std::strerror(errno));
     return read(file);

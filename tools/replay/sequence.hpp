@@ -29,12 +29,13 @@ struct operation {
 };
 
 struct sequence_counts {
-    std::size_t operations = 0, threads = 0, streams = 1;
+    std::size_t operations = 0, threads = 0, streams = 0;
     std::size_t allocations = 0, resizes = 0, deallocations = 0;
     std::size_t peak = 0;                 // bytes asked for and live at once, the most
     std::size_t peak_at = 0;              // the operation after which they are
     std::size_t live = 0, live_bytes = 0; // at the end
     bool has_end = false;                 // the recording says that it is whole
+    bool has_streams = false;             // beside stream 0
 };
 
 class sequence {
@@ -54,7 +55,7 @@ class sequence {
     std::span<const operation> operations() const;
     /// Their numbers, in order.
     std::span<const std::uint32_t> operations_of(std::size_t thread) const;
-    bool has_streams() const { return counts().streams > 1; }
+    bool has_streams() const { return counts().has_streams; }
     int descriptor() const { return descriptor_; }
 
   private:

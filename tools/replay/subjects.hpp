@@ -1,9 +1,9 @@
 // What a recording is replayed against: row managers, chunk arenas, glibc's malloc, a device allocator.
 //
 // A subject has
-//     allocate(n, align, stream), resize(p, had, n, align), deallocate(p, n, stream)    null: refused, as before
-//     look()       between operations, if its peak must be looked at (glibc's)
-//     peak()       the most bytes charged so far: its pages, or what glibc has of the system
+//     allocate(n, align, stream), resize(p, had, n, align, stream), deallocate(p, n, stream)    null: refused, as
+//     before look()       between operations, if its peak must be looked at (glibc's) peak()       the most bytes
+//     charged so far: its pages, or what glibc has of the system
 #pragma once
 
 #include <allot/adapt/bytes.hpp>
@@ -43,7 +43,7 @@ template <class Source> class of_source {
     void* allocate(std::size_t n, std::size_t align, std::size_t) noexcept {
         return allot::adapt::try_allocate(source_, n, align);
     }
-    void* resize(void* p, std::size_t had, std::size_t n, std::size_t align) noexcept {
+    void* resize(void* p, std::size_t had, std::size_t n, std::size_t align, std::size_t) noexcept {
         return allot::adapt::try_resize(source_, p, std::min(had, n), n, align);
     }
     void deallocate(void* p, std::size_t, std::size_t) noexcept { allot::adapt::release(source_, p); }
@@ -81,7 +81,7 @@ class malloc_of_glibc {
         void* p = nullptr;
         return ::posix_memalign(&p, align, n) == 0 ? p : nullptr;
     }
-    void* resize(void* p, std::size_t had, std::size_t n, std::size_t align) noexcept {
+    void* resize(void* p, std::size_t had, std::size_t n, std::size_t align, std::size_t) noexcept {
         if (align <= alignof(std::max_align_t)) return std::realloc(p, n != 0 ? n : 1);
         void* const to = allocate(n, align, 0);
         if (to == nullptr) return nullptr;
@@ -125,9 +125,9 @@ template <class Set> class device_of {
     void* allocate(std::size_t n, std::size_t align, std::size_t stream) noexcept {
         return blocks_->try_allocate(std::max<std::size_t>(n, 1), align, streams_[stream]);
     }
-    void* resize(void* p, std::size_t, std::size_t n, std::size_t align) noexcept {
-        void* const to = allocate(n, align, 0);
-        if (to != nullptr) blocks_->deallocate(p, streams_[0]);
+    void* resize(void* p, std::size_t, std::size_t n, std::size_t align, std::size_t stream) noexcept {
+        void* const to = allocate(n, align, stream);
+        if (to != nullptr) blocks_->deallocate(p, streams_[stream]);
         return to;
     }
     void deallocate(void* p, std::size_t, std::size_t stream) noexcept { blocks_->deallocate(p, streams_[stream]); }

@@ -52,10 +52,10 @@ constexpr crc_tables make_crc32c_tables() noexcept {
 }
 inline constexpr crc_tables crc32c_tables = make_crc32c_tables();
 
-inline std::uint32_t crc32c_by_table(const void* bytes, std::size_t n) noexcept {
+inline std::uint32_t crc32c_by_table(const void* bytes, std::size_t n, std::uint32_t before = 0) noexcept {
     const auto& t = crc32c_tables;
     const auto* at = static_cast<const unsigned char*>(bytes);
-    std::uint32_t crc = ~std::uint32_t{0};
+    std::uint32_t crc = ~before;
     for (; n >= 4; n -= 4, at += 4) {
         std::uint32_t word;
         std::memcpy(&word, at, sizeof word);
@@ -67,9 +67,10 @@ inline std::uint32_t crc32c_by_table(const void* bytes, std::size_t n) noexcept 
 }
 
 #if ALLOT_X86_64 && (ALLOT_SSE42 || !ALLOT_CUDA)
-ALLOT_FOR_SSE42 inline std::uint32_t crc32c_by_instruction(const void* bytes, std::size_t n) noexcept {
+ALLOT_FOR_SSE42 inline std::uint32_t crc32c_by_instruction(const void* bytes, std::size_t n,
+                                                           std::uint32_t before = 0) noexcept {
     const auto* at = static_cast<const unsigned char*>(bytes);
-    std::uint64_t crc = ~std::uint32_t{0};
+    std::uint64_t crc = ~before;
     for (; n >= 8; n -= 8, at += 8) {
         std::uint64_t word;
         std::memcpy(&word, at, sizeof word);
@@ -80,15 +81,17 @@ ALLOT_FOR_SSE42 inline std::uint32_t crc32c_by_instruction(const void* bytes, st
     return ~low;
 }
 #else
-inline std::uint32_t crc32c_by_instruction(const void* bytes, std::size_t n) noexcept {
-    return crc32c_by_table(bytes, n);
+inline std::uint32_t crc32c_by_instruction(const void* bytes, std::size_t n, std::uint32_t before = 0) noexcept {
+    return crc32c_by_table(bytes, n, before);
 }
 #endif
 
 } // namespace detail
 
-inline std::uint32_t crc32c(const void* bytes, std::size_t n) noexcept {
-    return ALLOT_HAS_SSE42() ? detail::crc32c_by_instruction(bytes, n) : detail::crc32c_by_table(bytes, n);
+/// `before`: the checksum of the bytes before these, of which the result then is one, too.
+inline std::uint32_t crc32c(const void* bytes, std::size_t n, std::uint32_t before = 0) noexcept {
+    return ALLOT_HAS_SSE42() ? detail::crc32c_by_instruction(bytes, n, before)
+                             : detail::crc32c_by_table(bytes, n, before);
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -19,7 +19,9 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -45,6 +47,10 @@ struct recorded_operation {
 namespace detail {
 
 inline constexpr std::uint64_t most_recorded_alignment = std::uint64_t{1} << 31;
+// The alignment that an operation has for one that a caller gave.
+constexpr std::uint64_t recorded_alignment(std::uint64_t given) noexcept {
+    return given == 0 ? 1 : std::min(std::bit_floor(given), most_recorded_alignment);
+}
 
 // Writes and reads operations one after the other, each as its difference to the one before.
 class operation_coder {

@@ -5,13 +5,15 @@
 //     ...
 //     if (int error = record.close()) std::puts(std::strerror(error)); // a write failed: the recording is cut
 //
-//   text     a line per operation (recorded_operation.hpp); at its end: end OPERATIONS
+//   text     a comment that says who wrote it; a line per operation (recorded_operation.hpp); end OPERATIONS CHECKSUM:
+//            the crc32c of all bytes before this line
 //   binary   | 89 'a' 'l' 'l' 'o' 't' 'r' 01 | block | block | ... | end block |
 //            block      | n u32 | operations u32 | n bytes of operations | crc32c of all of these, u32 |
 //            end block  n = 0, and the number of all operations, modulo 2^32;  numbers are little endian
 //
 // Invariant: an allocation's ID is new in the recording; an address has one ID while it is live, so operations of one
 // address are in the order in which they happened. Operations of addresses that are not live here are not written.
+// An alignment that is no power of two is recorded as the power of two below it, 2^31 at most, in both formats.
 // Cost: 60 KiB, and 32 to 64 bytes per live allocation; an operation some 20 ns with one thread, under one lock.
 // Threads: any. Threads that run one after the other may have one number.
 #pragma once
@@ -52,6 +54,10 @@ namespace detail {
 inline constexpr std::string_view recording_magic{"\x89"
                                                   "allotr\x01",
                                                   8};
+inline constexpr std::string_view recording_text_header{
+    "# allot recording 1: a ID BYTES ALIGNMENT STREAM THREAD, r ID BYTES STREAM THREAD, d ID STREAM THREAD\n"};
+inline constexpr std::string_view recording_text_magic = recording_text_header.substr(0, 18);
+inline constexpr std::string_view recording_text_version = recording_text_header.substr(18, 3);
 inline constexpr std::size_t most_block_bytes = std::size_t{60} << 10;
 
 inline unsigned char* put_u32(unsigned char* to, std::uint32_t n) noexcept {
@@ -157,9 +163,10 @@ class recording {
             operations_in_block_ = operations_; // the end block
             write_block(true);
         } else {
-            std::array<char, 32> line;
+            std::array<char, 48> line;
             const int n =
-                std::snprintf(line.data(), line.size(), "end %llu\n", static_cast<unsigned long long>(operations_));
+                std::snprintf(line.data(), line.size(), "end %llu %lu\n", static_cast<unsigned long long>(operations_),
+                              static_cast<unsigned long>(text_checksum_));
             write({line.data(), static_cast<std::size_t>(n)});
         }
         if (file_ != nullptr && std::fclose(file_) != 0 && error_ == 0) error_ = errno;
@@ -179,7 +186,7 @@ class recording {
 
     // ---- for faces, as adapt::recorded ----------------------------------------------------------------------
 
-    /// Call after the allocation. Null is ignored.
+    /// Call after the allocation. Null is ignored. An alignment that no recording can have is rounded down to one.
     void allocated(const void* p, std::size_t bytes, std::size_t alignment, std::uint32_t stream = 0) noexcept {
         if (p == nullptr) return;
         const detail::lock_guard hold{lock_};
@@ -187,7 +194,7 @@ class recording {
         if (std::uint64_t lost = 0; live_.extract(address_of(p), lost)) // its deallocation was not recorded
             add({recorded_kind::deallocate, lost, 0, 1, stream, thread()});
         if (!live_.insert(address_of(p), next_id_)) return fail(ENOMEM);
-        add({recorded_kind::allocate, next_id_++, bytes, alignment != 0 ? alignment : 1, stream, thread()});
+        add({recorded_kind::allocate, next_id_++, bytes, detail::recorded_alignment(alignment), stream, thread()});
     }
     /// Call before the deallocation: afterwards another thread may get the address.
     void deallocating(const void* p, std::uint32_t stream = 0) noexcept {
@@ -234,10 +241,7 @@ class recording {
         if (error_ == 0) error_ = error;
     }
     void begin() noexcept {
-        if (format_ == recording_format::binary) write(detail::recording_magic);
-        else
-            write("# allot recording 1: a ID BYTES ALIGNMENT STREAM THREAD, r ID BYTES STREAM THREAD, d ID STREAM "
-                  "THREAD\n");
+        write(format_ == recording_format::binary ? detail::recording_magic : detail::recording_text_header);
     }
     std::uint32_t thread() noexcept {
         const std::uintptr_t token = sys::thread_token();
@@ -268,7 +272,9 @@ class recording {
         end_ = first(), coder_ = {}, operations_in_block_ = 0;
     }
     void write(std::string_view piece) noexcept {
-        if (error_ == 0) fail(sink_.write(sink_.context, piece));
+        if (error_ != 0) return;
+        if (format_ == recording_format::text) text_checksum_ = crc32c(piece.data(), piece.size(), text_checksum_);
+        fail(sink_.write(sink_.context, piece));
     }
 
     static constexpr std::size_t header_bytes = 8; // of a block
@@ -278,6 +284,7 @@ class recording {
     recording_sink sink_;
     recording_format format_;
     int error_ = 0;
+    std::uint32_t text_checksum_ = 0; // of all bytes so far
     bool is_closed_ = false;
     std::uint64_t next_id_ = 1, operations_ = 0, operations_in_block_ = 0;
     detail::address_numbers live_, threads_; // IDs by address; numbers by token

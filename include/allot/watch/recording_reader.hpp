@@ -4,9 +4,10 @@
 //     for (allot::recorded_operation o; reader.next(o);) ...
 //     if (!reader.error().empty()) std::puts(reader.error().c_str()); // "line 17: ..." or "offset 4711: ..."
 //
-// Invariant: what next() returned before an error is what the program did; of a damaged binary block nothing is
-// returned. Text that a person wrote needs no end: has_end() says whether the recording is known to be whole.
-// Cost: a block or a line of memory. Threads: one at a time.
+// Invariant: a recording that is cut or changed ends with an error. What next() returned before it is what the program
+// did; of a changed binary block nothing is returned, but changed text is found at its end only. Text that a person
+// wrote, without the first line of a recording, needs no end: has_end() says whether it is known to be whole.
+// Cost: a block of memory, or 4 KiB: longer lines are an error. Threads: one at a time.
 #pragma once
 
 #include <allot/config.hpp>
@@ -16,11 +17,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <istream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -30,8 +33,10 @@ class recording_reader {
   public:
     /// Requires: the stream is binary and outlives the reader.
     explicit recording_reader(std::istream& from) : from_(from) {
+        errno = 0;
         const int first = from_.peek();
-        if (first == 0x89) begin_binary();
+        if (from_.bad()) fail("offset 0: " + unreadable());
+        else if (first == 0x89) begin_binary();
         else if (first == 0x1F || first == 0xFD || first == 0x28)
             fail("offset 0: the recording is compressed: decompress it first, as by xz -dc or gzip -dc");
         else if (first == std::istream::traits_type::eof()) fail("offset 0: the recording is empty");
@@ -61,10 +66,20 @@ class recording_reader {
         error_ = std::move(what);
         return false;
     }
-    bool fail_at(std::uint64_t offset, const char* what) {
-        return fail("offset " + std::to_string(offset) + ": " + what);
+    bool fail_at(std::uint64_t offset, std::string_view what) {
+        return fail(("offset " + std::to_string(offset) + ": ").append(what));
+    }
+    bool fail_in_line(std::string_view what) { return fail(("line " + std::to_string(line_) + ": ").append(what)); }
+    // At a read that failed, not at the end of the stream.
+    static std::string unreadable() {
+        const int error = errno;
+        return "the recording cannot be read" + (error != 0 ? ": " + std::generic_category().message(error) : "");
+    }
+    bool fail_at_cut(std::uint64_t offset) {
+        return fail_at(offset, from_.bad() ? unreadable() : "the recording ends without its end: it was cut here");
     }
     std::size_t read(void* to, std::size_t n) {
+        errno = 0;
         from_.read(static_cast<char*>(to), static_cast<std::streamsize>(n));
         return static_cast<std::size_t>(from_.gcount());
     }
@@ -73,7 +88,8 @@ class recording_reader {
         std::array<char, 8> start{};
         const std::string_view magic = detail::recording_magic;
         const std::size_t n = read(start.data(), start.size());
-        if (n != start.size() || std::string_view{start.data(), 7} != magic.substr(0, 7))
+        if (n != start.size()) fail_at_cut(n);
+        else if (std::string_view{start.data(), 7} != magic.substr(0, 7))
             fail_at(0, "no recording of allot begins so: pass a file of allot::recording, or text");
         else if (start[7] != magic[7])
             fail_at(7, "the recording has another version: read it with the version of allot that wrote it");
@@ -95,14 +111,13 @@ class recording_reader {
         std::array<unsigned char, 8> header{};
         const std::size_t n = read(header.data(), header.size());
         const std::size_t bytes = detail::u32_at(header.data());
-        if (n != header.size()) return fail_at(block_at_ + n, "the recording ends without its end: it was cut here");
+        if (n != header.size()) return fail_at_cut(block_at_ + n);
         if (bytes > detail::most_block_bytes)
             return fail_at(block_at_, "a block is longer than any: the recording is damaged");
         block_.resize(header.size() + bytes + 4);
         std::copy(header.begin(), header.end(), block_.begin());
         const std::size_t more = read(block_.data() + header.size(), bytes + 4);
-        if (more != bytes + 4)
-            return fail_at(block_at_ + n + more, "the recording ends without its end: it was cut here");
+        if (more != bytes + 4) return fail_at_cut(block_at_ + n + more);
         if (detail::u32_at(&block_[header.size() + bytes]) != crc32c(block_.data(), header.size() + bytes))
             return fail_at(block_at_, "the checksum of this block is wrong: the recording is damaged; record again");
         left_ = detail::u32_at(&header[4]), block_bytes_ = block_.size(), at_ = 0, coder_ = {};
@@ -116,39 +131,69 @@ class recording_reader {
             return fail_at(block_at_ + block_bytes_, "more bytes follow the end: pass one recording");
         return false;
     }
-    bool next_line(recorded_operation& o) {
-        while (std::getline(from_, text_)) {
-            ++line_;
-            std::string_view line{text_};
-            while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
-            if (line.empty() || line[0] == '#') continue;
-            if (line.starts_with("end ")) return end_text(line.substr(4));
-            const char* const wrong = detail::parse_line(line, o);
-            return wrong == nullptr || fail("line " + std::to_string(line_) + ": " + wrong);
-        }
-        if (from_.bad()) return fail("line " + std::to_string(line_) + ": the recording cannot be read");
-        return false;
+    // The next line, without its newline. False: there is none, or it is wrong.
+    bool read_line(std::string_view& line) {
+        errno = 0;
+        from_.getline(text_.data(), static_cast<std::streamsize>(text_.size()));
+        const auto n = static_cast<std::size_t>(from_.gcount());
+        if (n == 0 && from_.eof() && !from_.bad()) return false;
+        ++line_;
+        if (from_.bad()) return fail_in_line(unreadable());
+        if (from_.eof()) return fail_in_line("the last line has no newline: it was cut; write one at its end if not");
+        if (from_.fail()) return fail_in_line("a line has more than 4096 bytes: pass a recording");
+        line = {text_.data(), n - 1};
+        return true;
     }
-    bool end_text(std::string_view count) {
-        std::array<std::uint64_t, 1> n{};
-        if (detail::numbers_of(count, n) != 1) return fail("line " + std::to_string(line_) + ": write: end OPERATIONS");
-        has_end_ = true;
+    bool next_line(recorded_operation& o) {
+        for (std::string_view whole; read_line(whole);) {
+            std::string_view line = whole;
+            while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+            if (line.starts_with("end ")) return end_text(line.substr(4));
+            text_[whole.size()] = '\n';
+            checksum_ = crc32c(whole.data(), whole.size() + 1, checksum_);
+            if (line_ == 1 && whole.starts_with(detail::recording_text_magic) && !begin_text(whole)) return false;
+            if (line.empty() || line[0] == '#') continue;
+            const char* const wrong = detail::parse_line(line, o);
+            return wrong == nullptr || fail_in_line(wrong);
+        }
+        if (!error_.empty() || !must_end_) return false;
+        return fail_in_line("the recording ends without its end: it was cut after this line");
+    }
+    bool begin_text(std::string_view line) {
+        must_end_ = line.substr(detail::recording_text_magic.size()).starts_with(detail::recording_text_version);
+        return must_end_ || fail_in_line("the recording has another version: read it with the version of allot that "
+                                         "wrote it");
+    }
+    bool end_text(std::string_view text) {
+        std::array<std::uint64_t, 2> n{};
+        const std::size_t found = detail::numbers_of(text, n);
+        if (found != 2 && must_end_)
+            return fail_in_line("a recording ends with: end OPERATIONS CHECKSUM; record again, or delete line 1 if a "
+                                "person wrote it");
+        if (found != 1 && found != 2) return fail_in_line("write: end OPERATIONS");
         if (n[0] != operations_)
-            return fail("line " + std::to_string(line_) + ": the end counts " + std::to_string(n[0]) +
-                        " operations, and there are " + std::to_string(operations_) + ": lines are missing or added");
-        while (std::getline(from_, text_))
-            if (++line_; !text_.empty() && text_[0] != '#' && text_[0] != '\r')
-                return fail("line " + std::to_string(line_) + ": more lines follow the end: pass one recording");
+            return fail_in_line("the end counts " + std::to_string(n[0]) + " operations, and there are " +
+                                std::to_string(operations_) + ": lines are missing or added");
+        if (found == 2 && n[1] != checksum_)
+            return fail_in_line("the checksum of the lines is wrong: the recording is damaged; record again, or delete "
+                                "line 1 and the checksum if a person changed it");
+        has_end_ = true;
+        for (std::string_view line; read_line(line);)
+            if (!line.empty() && line[0] != '#' && line[0] != '\r')
+                return fail_in_line("more lines follow the end: pass one recording");
         return false;
     }
 
+    static constexpr std::size_t most_bytes_of_line = 4096;
+
     std::istream& from_;
-    std::string error_, text_;
-    std::vector<unsigned char> block_; // the operations of one
+    std::string error_, text_ = std::string(most_bytes_of_line + 1, '\0'); // a line
+    std::vector<unsigned char> block_;                                     // the operations of one
     detail::operation_coder coder_;
     std::size_t at_ = 0, block_bytes_ = 0; // in it; with header and checksum
     std::uint64_t left_ = 0, operations_ = 0, block_at_ = 0, place_ = 0, line_ = 0;
-    bool is_binary_ = false, has_end_ = false;
+    std::uint32_t checksum_ = 0;                                  // of the lines before
+    bool is_binary_ = false, has_end_ = false, must_end_ = false; // a program wrote it
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -37,13 +37,16 @@ struct recorded_text {
                              this},
                             allot::recording_format::text};
 
-    // The operations, without thread 0 of stream 0.
+    // The operations, without thread 0 of stream 0, and the end without its checksum.
     std::string lines() {
         CHECK(record.close() == 0);
         std::istringstream from{all};
         std::string text;
-        for (std::string line; std::getline(from, line);)
-            if (line[0] != '#') text += line.substr(0, line.ends_with(" 0 0") ? line.size() - 4 : line.size()) + '\n';
+        for (std::string line; std::getline(from, line);) {
+            if (line[0] == '#') continue;
+            if (line.starts_with("end ")) line.resize(line.rfind(' '));
+            text += line.substr(0, line.ends_with(" 0 0") ? line.size() - 4 : line.size()) + '\n';
+        }
         return text;
     }
 };

@@ -18,6 +18,9 @@ TEST_CASE("crc32c has the known answers", "[checksum]") { // RFC 3720, B.4
     for (unsigned i = 0; i < 32; ++i) data[i] = static_cast<unsigned char>(i);
     CHECK(allot::crc32c(data.data(), 32) == 0x46DD794Eu);
     CHECK(allot::crc32c(data.data(), 0) == 0);
+    CHECK(allot::crc32c(data.data() + 5, 27, allot::crc32c(data.data(), 5)) == allot::crc32c(data.data(), 32));
+    CHECK(allot::detail::crc32c_by_table(data.data() + 5, 27, allot::crc32c(data.data(), 5)) ==
+          allot::crc32c(data.data(), 32));
 }
 
 TEST_CASE("crc32c by table and by instruction agree", "[checksum]") {

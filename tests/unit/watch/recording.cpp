@@ -4,14 +4,19 @@
 #include <allot/watch/recording.hpp>
 #include <allot/watch/recording_reader.hpp>
 
+#include <algorithm>
 #include <barrier>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <ios>
+#include <istream>
 #include <random>
 #include <sstream>
+#include <streambuf>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using allot::recorded_kind;
@@ -120,7 +125,78 @@ TEST_CASE("encoded operations are decoded to the same, at the ends of all ranges
     CHECK(at == end);
 }
 
-TEST_CASE("a cut or changed recording is an error, and what was read before it is right", "[watch]") {
+TEST_CASE("text that a program wrote is an error where it is cut or changed", "[watch]") {
+    const std::string good = recorded_run(recording_format::text, 60);
+    const auto right = read_all(good).operations;
+    REQUIRE(right.size() == 60);
+    for (std::size_t n = 0; n != good.size(); ++n) {
+        const read_back cut = read_all(good.substr(0, n));
+        CAPTURE(n, cut.error);
+        REQUIRE(cut.error.starts_with(n == 0 ? "offset 0: " : "line "));
+        REQUIRE(!cut.has_end);
+        REQUIRE(std::equal(cut.operations.begin(), cut.operations.end(), right.begin())); // no cut one
+    }
+    for (std::size_t i = 0; i != good.size(); ++i)
+        for (int bit = 0; bit != 8; ++bit) {
+            std::string changed = good;
+            changed[i] = static_cast<char>(changed[i] ^ 1 << bit);
+            CAPTURE(i, bit);
+            REQUIRE(read_all(changed).error != "");
+        }
+    const std::size_t first = good.find('\n') + 1;
+    CHECK(read_all(good + good).error.find("follow the end") != std::string::npos);
+    CHECK(read_all(good + "\n# a note\n").error == "");
+    CHECK(read_all("#" + good.substr(first, good.rfind("end ") - first)).error == ""); // a person's now
+    CHECK(read_all("# allot recording 2: a\nend 0 0\n").error.find("version") != std::string::npos);
+}
+
+// A stream of bytes, after which reads fail.
+struct broken_bytes : std::streambuf {
+    explicit broken_bytes(std::string bytes) : all(std::move(bytes)) {
+        setg(all.data(), all.data(), all.data() + all.size());
+    }
+    int_type underflow() override {
+        errno = EIO;
+        throw std::ios_base::failure("broken");
+    }
+    std::string all;
+};
+
+TEST_CASE("a read that fails is an error with its reason, and so is a line without an end", "[watch]") {
+    for (const auto format : {recording_format::text, recording_format::binary}) {
+        const std::string good = recorded_run(format, 60);
+        for (std::size_t n : {std::size_t{0}, std::size_t{4}, good.size() / 2, good.size() - 1}) {
+            broken_bytes bytes{good.substr(0, n)};
+            std::istream from{&bytes};
+            allot::recording_reader reader{from};
+            for (recorded_operation o; reader.next(o);) {
+            }
+            CAPTURE(n, reader.error());
+            CHECK(reader.error().find("the recording cannot be read: Input/output error") != std::string::npos);
+        }
+    }
+    const auto line_of = [](std::size_t n) { return "a 1 10\n#" + std::string(n - 1, ' ') + "\na 2 10\n"; };
+    CHECK(read_all(line_of(4096)).operations.size() == 2);
+    CHECK(read_all(line_of(4097)).error.starts_with("line 2: a line has more than 4096 bytes"));
+    CHECK(read_all("a 1 10\na 2 10").error.starts_with("line 2: the last line has no newline"));
+}
+
+TEST_CASE("an alignment that no recording can have is rounded down, alike in both formats", "[watch]") {
+    for (const auto format : {recording_format::text, recording_format::binary}) {
+        text_sink to;
+        allot::recording record{to.sink(), format};
+        const std::vector<std::size_t> given{0, 1, 3, 48, std::size_t{1} << 31, std::size_t{1} << 63, SIZE_MAX};
+        for (std::size_t i = 0; i != given.size(); ++i) record.allocated(memory + i, 100, given[i]);
+        CHECK(record.close() == 0);
+        const read_back read = read_all(to.all);
+        CHECK(read.error == "");
+        std::vector<std::uint64_t> alignments;
+        for (const recorded_operation& o : read.operations) alignments.push_back(o.alignment);
+        CHECK(alignments == std::vector<std::uint64_t>{1, 1, 2, 32, 1U << 31, 1U << 31, 1U << 31});
+    }
+}
+
+TEST_CASE("a cut or changed binary recording is an error, and what was read before it is right", "[watch]") {
     const std::string good = recorded_run(recording_format::binary, 300);
     const auto right = read_all(good).operations;
     for (std::size_t n = 0; n != good.size(); ++n) {
@@ -160,6 +236,7 @@ TEST_CASE("text that a person wrote needs no end, and its errors name the line",
         CHECK(read.operations.size() == 1);
     }
     CHECK(read_all("a 1 2\nend 1\nd 1\n").error.starts_with("line 3: "));
+    CHECK(read_all("a 1 2\nend 1\n\n").has_end);
 }
 
 TEST_CASE("a write that failed is reported at the end, and a file that cannot be opened at once", "[watch]") {

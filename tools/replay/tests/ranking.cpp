@@ -68,7 +68,19 @@ int main() {
     check_has(replay::advice(sole, of), "2.00 times as slow as malloc");
     std::vector<replay::result> once{set("a", {1}, 1000), set("b", {9}, 500)};
     replay::rank(once);
-    check(named(once, "b").time_rank == 1, "after one round all are equal in time");
+    check(named(once, "a").time_rank == 1 && named(once, "b").time_rank == 2, "one round: the medians give the ranks");
+    check_has(replay::advice(once, of), "Take a: it is the fastest set of allot (b needs 800 % more time)");
+    check_has(replay::advice(once, of), "; its payload is 80 %; where memory counts more than time, take b: ");
+    check_has(replay::advice(once, of), "; of one round the spread is not known, so differences may be noise");
+    check(text.find("spread is not known") == std::string::npos, "of five rounds the spread is known");
+    std::vector<replay::result> twice{set("a", {1, 3}, 1000), malloc_with({2, 4}, 1000)};
+    replay::rank(twice);
+    check_has(replay::advice(twice, of),
+              "replayed and served every request; it is 1.50 times as fast as malloc, with 1.00 "
+              "times its peak and a payload of 80 %; of two rounds the spread is not known");
+    std::vector<replay::result> single{set("a", {1, 1, 1}, 1000)};
+    replay::rank(single);
+    check_has(replay::advice(single, of), "replayed and served every request; its payload is 80 %.");
     std::vector<replay::result> alone{malloc_with({1, 1}, 100)};
     replay::rank(alone);
     check_has(replay::advice(alone, of), "No set of allot was timed");
