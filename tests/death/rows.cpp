@@ -55,7 +55,7 @@ TEMPLATE_TEST_CASE("releasing a row without a count twice is reported", "[death]
         CHECK_THAT(end.said, ContainsSubstring(what));
         CHECK_THAT(end.said, ContainsSubstring("orders"));
     };
-    for (const std::size_t bytes : {1, 40, 3000, 20'000}) {
+    for (const std::size_t bytes : {1u, 40u, 3000u, 20'000u}) {
         reported(bytes, "released twice", [](auto& rows, void* p) { rows.release(p), rows.release(p); });
         reported(bytes, "released twice", [](auto& rows, void* p) {
             auto local = rows.local();
