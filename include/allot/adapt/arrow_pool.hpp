@@ -32,6 +32,18 @@
 
 namespace allot::inline ALLOT_ABI {
 namespace adapt {
+namespace detail {
+
+// Of the status of a refused request, of any pool.
+struct arrow_refusal final : arrow::StatusDetail {
+    static std::string_view id() noexcept { return "allot::refusal"; }
+    explicit arrow_refusal(std::exception_ptr thrown) noexcept : what(std::move(thrown)) {}
+    const char* type_id() const override { return id().data(); }
+    std::string ToString() const override { return "allot::out_of_memory"; }
+    std::exception_ptr what;
+};
+
+} // namespace detail
 
 /// An arrow::MemoryPool that refers to a chunk arena, which must outlive it and its buffers.
 template <block_source Memory> class arrow_pool final : public arrow::MemoryPool {
@@ -97,8 +109,8 @@ template <block_source Memory> class arrow_pool final : public arrow::MemoryPool
     /// Throws: out_of_memory, or a verdict_error, which the caller must not keep from its retry scope.
     void rethrow_refusal(const arrow::Status& of) {
         rethrow_verdict();
-        if (of.detail() != nullptr && of.detail()->type_id() == refusal::id())
-            std::rethrow_exception(static_cast<const refusal&>(*of.detail()).what);
+        if (of.detail() != nullptr && of.detail()->type_id() == detail::arrow_refusal::id())
+            std::rethrow_exception(static_cast<const detail::arrow_refusal&>(*of.detail()).what);
     }
     /// The same for the verdict alone, where Arrow lets a status get lost.
     void rethrow_verdict() {
@@ -121,14 +133,6 @@ template <block_source Memory> class arrow_pool final : public arrow::MemoryPool
         std::exception_ptr what;
     };
     static bool of_this_thread(const verdict& v) noexcept { return v.by == std::this_thread::get_id(); }
-    // Of the status of a refused request.
-    struct refusal final : arrow::StatusDetail {
-        static std::string_view id() noexcept { return "allot::refusal"; }
-        explicit refusal(std::exception_ptr thrown) noexcept : what(std::move(thrown)) {}
-        const char* type_id() const override { return id().data(); }
-        std::string ToString() const override { return "allot::out_of_memory"; }
-        std::exception_ptr what;
-    };
 
     static arrow::Status check(std::int64_t size, std::int64_t alignment) {
         if (size < 0) return arrow::Status::Invalid("allot: a negative number of bytes was requested");
@@ -148,7 +152,7 @@ template <block_source Memory> class arrow_pool final : public arrow::MemoryPool
         } catch (const verdict_error& e) {
             return judged(size, e);
         } catch (const std::exception& e) {
-            return refused(size, e, std::make_shared<refusal>(std::current_exception()));
+            return refused(size, e, std::make_shared<detail::arrow_refusal>(std::current_exception()));
         }
     } catch (...) { // the host has no memory for the text
         return arrow::Status::OutOfMemory("");
