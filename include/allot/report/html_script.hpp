@@ -134,7 +134,7 @@ function icicle(all) {
   const box = el('div', {class: 'icicle', role: 'group', 'aria-label': 'flame graph of accounts'});
   const height = 26, least = .25; // pixels of a level; percent below which accounts share a box
   const deepest = 100, before = 20; // levels that are drawn of an account, and above it
-  const label = a => [bdi(a.name), '  ' + bytes(a.used)];
+  const label = a => [bdi(a.name), bytes(a.used)];
   function draw(top, focus) {
     box.replaceChildren();
     const path = [];
@@ -143,8 +143,8 @@ function icicle(all) {
     const add = (a, left, width, level, kind, text, title, zoom) => {
       levels = Math.max(levels, level + 1);
       const b = el('button', {type: 'button', class: 'box ' + kind, title, onclick: () => draw(zoom, zoom),
-        style: `left:${left}%;width:${width}%;top:${level * height}px`, 'data-account': a ? a.path : null},
-        el('span', {}, width < 3 ? '' : text)); // the title has it
+        style: `left:${left}%;width:${width}%;top:${level * height}px${width < 3 ? ';padding:0' : ''}`, 'data-account': a ? a.path : null},
+        el('span', {}, width < 3 ? '' : typeof text === 'string' ? bdi(text) : text)); // the title has it
       if (a && a.taken > a.used)
         b.prepend(el('i', {style: `width:${(a.taken - a.used) / a.taken * 100}%`}));
       box.append(b);
@@ -186,7 +186,7 @@ function accountTable(all, caption) {
     const fold = a.below.length === 0 ? el('span', {class: 'fold', style: 'display:inline-block'}) :
         el('button', {type: 'button', class: 'fold', 'aria-expanded': 'true', 'aria-label': 'accounts below ' + isolated(a.name)}, '▾');
     const tr = el('tr', {'data-account': a.path},
-      el('th', {scope: 'row', class: a.depth > 11 ? 'deep' : a.depth > 2 ? 'level' : null, style: `--level:${a.depth}`, 'data-level': a.depth}, fold, nameOf(a.name)),
+      el('th', {scope: 'row', class: a.depth > 11 ? 'deep' : a.depth > 3 ? 'level' : null, style: `--level:${a.depth}`, 'data-level': a.depth}, fold, nameOf(a.name)),
       bytesCell(a.used), el('td', {}, bar(a.used, all[0].used)), bytesCell(a.own), bytesCell(a.peak), cell(a.limit, limitText(a.limit)),
       bytesCell(a.reservation), bytesCell(a.spilled), countCell(a.waiting), countCell(a.refused), beyond ? countCell(a.beyond) : null);
     a.row = tr;

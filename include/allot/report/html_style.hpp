@@ -34,11 +34,11 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size
 th, td { padding: .15rem .5rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--back); } thead th { color: var(--quiet); font-weight: 600; }
 tbody tr:hover, tbody tr:hover th { background: var(--panel); }
-.name { display: inline-block; max-width: min(24rem, 34vw); overflow: hidden; text-overflow: ellipsis; vertical-align: bottom; }
+.name { display: inline-block; max-width: min(24rem, 30vw); overflow: hidden; text-overflow: ellipsis; vertical-align: bottom; }
 tbody th { font-weight: normal; }
-.accounts tbody th { padding-left: calc(.3rem + min(var(--level) * 1.1rem, 13.2rem, 10vw)); }
+.accounts tbody th { padding-left: calc(.3rem + min(var(--level) * 1.1rem, 13.2rem, 18vw)); }
 .deep::before { content: attr(data-level); color: var(--quiet); font-size: .75rem; }
-@media (max-width: 40rem) { .level::before { content: attr(data-level); color: var(--quiet); font-size: .75rem; } }
+@media (max-width: 70rem) { .level::before { content: attr(data-level); color: var(--quiet); font-size: .75rem; } }
 .fold { border: 0; background: none; color: inherit; width: 1.4rem; padding: 0; cursor: pointer; font: inherit; }
 .bar { display: inline-block; width: 6rem; height: .6rem; background: var(--line); vertical-align: middle; }
 .bar i { display: block; height: 100%; background: var(--charged); }
@@ -61,7 +61,8 @@ button, input { font: inherit; font-size: .87rem; }
 .box.refused { background: var(--refused); color: #fff; } .rest { background: var(--line); color: var(--text); }
 .box i, .reserved { background: repeating-linear-gradient(45deg, #fff9 0 3px, #0003 3px 6px); }
 .box i { position: absolute; top: 0; bottom: 0; right: 0; }
-.box span { position: relative; }
+.box span { position: relative; display: flex; flex-wrap: wrap; gap: .6em; height: 1.5em; overflow: hidden; } /* a number is whole, or not there */
+.box bdi { overflow: hidden; text-overflow: ellipsis; max-width: max(min(100%, 8em), 100% - 7em); }
 svg { display: block; width: 100%; font-size: 11px; } svg text { fill: var(--quiet); }
 .line { fill: none; stroke-width: 1.6; } .charged { stroke: var(--charged); }
 .resident { stroke: var(--resident); stroke-dasharray: 6 3; } .spilled { stroke: var(--spilled); stroke-dasharray: 2 2; }
