@@ -10,7 +10,7 @@
 //
 // Invariant: JSON is never cut. Each report is written as it is made, through two buffers of 16 KiB. A page that was not
 // finished, or of which a write failed, says at its top that it is not whole, and shows the parts before.
-// Cost: 33 KiB in the object, which is then often on the stack; 32 KiB of style and script in the file. With a path the C
+// Cost: 33 KiB in the object, which is then often on the stack; 37 KiB of style and script in the file. With a path the C
 // library allocates a stream; with a sink nothing is allocated. So it can be used when memory is short.
 // Threads: one at a time; what is shown may change meanwhile, as the reports say. peak() and timeline(): not.
 // Source: the "memory flame graph and timeline in one offline file" of memray (2022) and heaptrack (2014).
