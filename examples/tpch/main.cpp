@@ -40,8 +40,8 @@ std::size_t peak_beyond(std::size_t start) {
     return peak > start ? peak - start : 0;
 }
 
-// The texts of an error and its causes; the page of the out_of_memory among them. Without one, what another memory_error
-// says was refused.
+// The texts of an error and its causes; the page of the out_of_memory among them. Without one, what another
+// memory_error says was refused.
 void explain(const std::exception& e, query_outcome& o) {
     if (const auto* const oom = dynamic_cast<const allot::out_of_memory*>(&e)) {
         if (o.page.empty()) o.page = oom->report();

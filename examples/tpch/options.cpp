@@ -7,8 +7,7 @@ namespace tpch {
 bool parse(int argc, char** argv, options& out, int& code) {
     CLI::App app{"Queries of TPC-H in too little memory."};
     app.add_option("--data", out.data, "folder of the tables, in Parquet or .tbl files")->required();
-    app.add_option("--expected", out.expected, "JSON file of the right answers")
-        ->check(shared::file_name());
+    app.add_option("--expected", out.expected, "JSON file of the right answers")->check(shared::file_name());
     std::vector<std::string> names;
     for (const known_query& q : all_queries()) names.emplace_back(q.name);
     app.add_option("--query", out.queries, "queries, in the order in which they begin")

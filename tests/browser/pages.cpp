@@ -1,5 +1,5 @@
-// pages FOLDER: writes the pages that pages_are_drawn.py opens: small.html, large.html, roots.html, deep.html, empty.html,
-// cut.html.
+// pages FOLDER: writes the pages that pages_are_drawn.py opens: small.html, large.html, roots.html, deep.html,
+// empty.html, cut.html.
 #include <allot/chunk_arena.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/report/html.hpp>
@@ -76,8 +76,8 @@ bool write(const std::string& path, std::size_t count, const char* report) {
     return good;
 }
 
-// Two roots of one long name; the peak of the first only. Limits and a use that a double cannot have. A timeline of hours,
-// of an account that is no root.
+// Two roots of one long name; the peak of the first only. Limits and a use that a double cannot have. A timeline of
+// hours, of an account that is no root.
 bool write_roots(const std::string& path) {
     const std::string same = "\xE2\x80\xAE" + std::string(200, 'x') + "\n";
     account first{name{same.c_str()}, limit{(std::size_t{1} << 62) + 1}}, second{name{same.c_str()}, limit{1_MiB}};
@@ -138,7 +138,8 @@ int main(int count, char** arguments) {
     allot::html_page empty{(folder + "/empty.html").c_str()};
     return write(folder + "/small.html", 2, nullptr) &&
                    write(folder + "/large.html", 400, "out of memory: 1 < 2 & </pre>\n") && finished(empty) &&
-                   write_roots(folder + "/roots.html") && write_deep(folder + "/deep.html") && write_cut(folder + "/cut.html")
+                   write_roots(folder + "/roots.html") && write_deep(folder + "/deep.html") &&
+                   write_cut(folder + "/cut.html")
                ? 0
                : 1;
 }

@@ -112,7 +112,7 @@ struct account_tree {
 
     explicit account_tree(account_node& top) noexcept : as_tenant(top) {}
     account_node& root() const noexcept { return as_tenant.root; }
-    // What tells this tree from any other of the process, for reports; given when it is first asked for.
+    // Of no other tree of the process, for reports; given when it is first asked for.
     std::uint32_t number() const noexcept {
         static constinit std::atomic<std::uint32_t> last{0};
         std::uint32_t has = number_at.load(std::memory_order_relaxed);

@@ -48,13 +48,12 @@ class text_writer {
         return *this;
     }
     constexpr text_writer& put(char c) noexcept { return put(std::string_view{&c, 1}); }
-    /// Writes a name of any bytes as one line of UTF-8: control characters as their pictures (U+240A for a newline), what
-    /// is no UTF-8 or would change the direction of the text as U+FFFD.
+    /// Writes a name of any bytes as one line of UTF-8: control characters as their pictures (U+240A for a newline),
+    /// what is no UTF-8 or would change the direction of the text as U+FFFD.
     constexpr text_writer& name(std::string_view text) noexcept {
         detail::each_character(text, [this](std::string_view c) {
             const auto code = static_cast<unsigned char>(c[0]), last = static_cast<unsigned char>(c.back());
-            if (code < 0x20 || code == 0x7F)
-                put("\xE2\x90").put(static_cast<char>(code == 0x7F ? 0xA1 : 0x80 + code));
+            if (code < 0x20 || code == 0x7F) put("\xE2\x90").put(static_cast<char>(code == 0x7F ? 0xA1 : 0x80 + code));
             else if ((c.starts_with("\xE2\x80") && last >= 0xAA && last <= 0xAE) || // U+202A to U+202E
                      (c.starts_with("\xE2\x81") && last >= 0xA6 && last <= 0xA9))   // U+2066 to U+2069
                 put(detail::replacement_character);

@@ -1,7 +1,7 @@
 // Characters of UTF-8 in text of any bytes: for JSON, HTML, and names that are cut.
 //
-// Invariant: what each_character() gives is valid UTF-8. What is none becomes U+FFFD, one for each part that a browser
-// replaces: the longest beginning of a character, or one byte.
+// Invariant: each_character() gives valid UTF-8. Other bytes become U+FFFD, one for each part that a browser replaces:
+// the longest beginning of a character, or one byte.
 // Cost: a few instructions per byte; allocates nothing. Threads: values. Source: Unicode 15, table 3-7 and "U+FFFD
 // substitution of maximal subparts".
 #pragma once
@@ -26,8 +26,10 @@ constexpr utf8_step first_character(std::string_view text) noexcept {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned char c = byte(0);
     if (c < 0x80) return {1, true};
-    const std::size_t length =
-        c >= 0xC2 && c <= 0xDF ? 2u : c >= 0xE0 && c <= 0xEF ? 3u : c >= 0xF0 && c <= 0xF4 ? 4u : 0u;
+    const std::size_t length = c >= 0xC2 && c <= 0xDF   ? 2u
+                               : c >= 0xE0 && c <= 0xEF ? 3u
+                               : c >= 0xF0 && c <= 0xF4 ? 4u
+                                                        : 0u;
     if (length == 0) return {1, false};
     unsigned char low = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80;  // no longer form of a shorter sequence
     unsigned char high = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF; // no surrogate, nothing beyond U+10FFFF

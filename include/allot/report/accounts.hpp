@@ -101,7 +101,8 @@ template <class Visit> void put_accounts(text_writer& out, std::uint32_t tree, V
 /// Writes this account and all below as one JSON object; `children` nest. A root has the number of its `tree`, which
 /// its copy at the peak has, too.
 inline void write_accounts_json(text_writer& out, const account& top) noexcept {
-    detail::put_accounts(out, top.tree_number(), [&](auto put) { top.visit([&](const account_stats& f, const account&) { put(f); }); });
+    detail::put_accounts(out, top.tree_number(),
+                         [&](auto put) { top.visit([&](const account_stats& f, const account&) { put(f); }); });
 }
 
 /// Writes the tree at its peak; all lines are of one moment. Without a peak it says so; the JSON object is empty then.

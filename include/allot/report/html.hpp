@@ -83,8 +83,8 @@ class html_page {
     html_page& accounts(const account& root) noexcept {
         return data("accounts", [&](text_writer& out) { write_accounts_json(out, root); });
     }
-    /// Shows the tree at its peak. Given before or after accounts() of the same root, it is shown beside it: of the same
-    /// tree, whatever the names are.
+    /// Shows the tree at its peak. Given before or after accounts() of the same root, it is shown beside it: of the
+    /// same tree, whatever the names are.
     html_page& peak(const account_peak& at) noexcept {
         return data("peak", [&](text_writer& out) { write_accounts_json(out, at); }, at.missing());
     }

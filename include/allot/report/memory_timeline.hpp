@@ -198,8 +198,7 @@ inline void write_timeline_json(text_writer& out, const memory_timeline& line,
     line.visit_marks([&](const timeline_mark& m) { first = std::min(first, m.ns); });
     json_writer json{out};
     json.open().put("interval_ns", line.interval());
-    if (of != nullptr)
-        json.key("account").open().put("name", of->name).put("limit", of->limit).close();
+    if (of != nullptr) json.key("account").open().put("name", of->name).put("limit", of->limit).close();
     json.key("samples").open('[');
     line.visit_samples([&](const timeline_sample& s) {
         json.open().put("ns", s.ns - first).put("charged", s.charged);

@@ -66,7 +66,9 @@ TEST_CASE("a text is not cut within a character, and a name is one line of UTF-8
     CHECK(wrong.view() == std::string(7, '\x80') + "...");
     text_writer out{buffer};
     out.name("a\nb\x7f" + euro + "\xFF\xE2\x82 \xE2\x80\xAE\xE2\x81\xA6z");
-    CHECK(out.view() == "a\xE2\x90\x8A" "b\xE2\x90\xA1" + euro + lost + lost + ' ' + lost + lost + 'z');
+    CHECK(out.view() == "a\xE2\x90\x8A"
+                        "b\xE2\x90\xA1" +
+                            euro + lost + lost + ' ' + lost + lost + 'z');
     out.clear();
     out.brief(std::string(60, 'x') + euro + euro);
     CHECK(out.view() == std::string(60, 'x') + "...");

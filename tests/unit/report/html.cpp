@@ -90,7 +90,12 @@ TEST_CASE("a page has what the reports write, whatever the names are", "[html]")
     line.add(50, 1000, 2000);
     line.mark(60, allot::timeline_event::wait, awful);
     const std::string page = page_of([&](allot::html_page& to) {
-        to.peak(fullest).accounts(root).timeline(line, query).rows(rows).chunks(blocks).out_of_memory("a < b & c\x01\n");
+        to.peak(fullest)
+            .accounts(root)
+            .timeline(line, query)
+            .rows(rows)
+            .chunks(blocks)
+            .out_of_memory("a < b & c\x01\n");
     });
 
     const json now = report_of(page, "accounts");
@@ -189,7 +194,9 @@ TEST_CASE("a page whose sink fails is not whole, and the sink is not called agai
     CHECK(count_of(all, "<pre>\nlast\n</pre>") == 1);
     CHECK(count_of(all, whole) == 0);
     fails = 1, parts = 0;
-    { allot::html_page page{to}; }
+    {
+        allot::html_page page{to};
+    }
     CHECK(parts == 1);
 }
 
