@@ -287,7 +287,7 @@ def own_pages(browser):
         roots = drawn(browser, folder / "roots.html")
         print(f"roots.html: {check('roots', roots)} numbers")
         same = "\ufffd" + "x" * 200 + "\u240a"
-        must(roots.texts[:2] == ["Memory over time of small", "charged"] and "limit 4.88 KiB" not in roots.texts and "limit 5000 bytes" in roots.texts,
+        must(roots.texts[:2] == ["Memory over time: small", "charged"] and "limit 4.88 KiB" not in roots.texts and "limit 5000 bytes" in roots.texts,
              f"a timeline has the name and limit of its account: {roots.texts}")
         of_roots = [roots.texts[i:i + 7] for i, text in enumerate(roots.texts) if text.startswith("Accounts of")]
         must(of_roots == [["Accounts of " + same, "limit", "4.00 EiB", "peak", "8.00 PiB", "used now", "7 bytes"],

@@ -452,7 +452,7 @@ function drawPage() {
   main.append(...document.querySelectorAll('section.report')); // first
   for (const d of of('timeline'))
     if (d.json.samples.length || d.json.marks.length)
-      section(['Memory over time', ...(d.json.account ? [' of ', bdi(d.json.account.name)] : [])], () => [timeline(d.json, d.id)]);
+      section(['Memory over time', ...(d.json.account ? [': ', bdi(d.json.account.name)] : [])], () => [timeline(d.json, d.id)]);
   for (const t of trees) section(['Accounts of ', bdi(t[t.length - 1].json.name)], () => [accountViews(t)]);
   const list = (title, all, name, draw) => {
     if (all.length) section(title, () => all.map((d, i) => fill(el('details', {open: all.length <= 3 || i === 0, 'data-source': d.id},
