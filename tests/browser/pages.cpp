@@ -90,7 +90,7 @@ bool write_roots(const std::string& path) {
     first.keep_peak(nullptr);
     below.refund(exact - 7);
     allot::memory_timeline line;
-    for (std::uint64_t hour = 0; hour != 4; ++hour) line.add(hour * 3'600'000'000'000u, small.used());
+    for (std::uint64_t half = 0; half != 4; ++half) line.add(half * 1'800'000'000'000u, small.used()); // of an hour
     allot::row_manager<rows_set> rows{second, name{"no rows"}};
     allot::html_page page{path.c_str(), "two roots"};
     page.accounts(second).accounts(first).peak(fullest).timeline(line, small).rows(rows);

@@ -23,7 +23,9 @@ const frame = document.querySelector('iframe');
 frame.onload = () => setTimeout(() => {
   const page = frame.contentDocument, inside = e => e.getBoundingClientRect().right <= frame.clientWidth;
   const all = css => [...page.querySelectorAll(css)].filter(e => e.getClientRects().length).map(inside);
-  document.body.dataset.done = JSON.stringify({fits: page.documentElement.scrollWidth <= page.documentElement.clientWidth, numbers: all('.accounts tbody td:nth-child(2)'), labels: all('.timeline text')});
+  document.body.dataset.done = JSON.stringify({fits: page.documentElement.scrollWidth <= page.documentElement.clientWidth, numbers: all('.accounts tbody td:nth-child(2)'), 
+    labels: [...page.querySelectorAll('.timeline text')].map(e => e.getBoundingClientRect().right <= e.ownerSVGElement.getBoundingClientRect().right),
+    scale: [...page.querySelectorAll('.timeline svg')].map(e => e.viewBox.baseVal.width === e.clientWidth)});
 }, 500);
 frame.srcdoc = %s;</script>"""
 UNITS = [" KiB", " MiB", " GiB", " TiB", " PiB", " EiB"]
@@ -298,7 +300,7 @@ def own_pages(browser):
             text = json.dumps((folder / "roots.html").read_text()).replace("<", "\\u003c")
             narrow.write_text(NARROW % (wide, text))
             done = json.loads(drawn(browser, narrow).body["data-done"])
-            must(done["fits"] and all(done["numbers"] + done["labels"]) and len(done["numbers"]) == 5, f"a page of {wide} pixels: {done}")
+            must(done["fits"] and all(done["numbers"] + done["labels"] + done["scale"]) and len(done["numbers"]) == 5, f"a page of {wide} pixels: {done}")
 
         deep = drawn(browser, folder / "deep.html")
         must(deep.cut is False and not deep.failed, "10,000 levels and 150,000 samples are drawn")
