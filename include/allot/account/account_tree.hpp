@@ -3,7 +3,7 @@
 // The mutex `shape` is held while an account opens or closes, an item is added or removed, or the tree is walked; it is
 // taken before the lock. All else requires the lock, but for the counts of listeners and injectors.
 // Invariant: a leaf that has credit is listed at each level above (tree_node.hpp); its credit is closed when a level
-// recalls it, so a recall costs what the grants since the last one cost. Cost: 312 bytes.
+// recalls it, so a recall costs what the grants since the last one cost. Cost: 312 bytes (320 in checked builds).
 // Threads: any.
 #pragma once
 
