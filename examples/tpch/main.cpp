@@ -60,9 +60,9 @@ void explain(const std::exception& e, query_outcome& o) {
     }
     if (refused == nullptr || !o.page.empty()) return;
     char line[256];
-    allot::text_writer text{line};
-    write(text.put("out of memory: "), allot::refusal_of(refused->why()));
-    o.page = std::string(text.newline().view());
+    allot::text_writer page{line};
+    write(page.put("out of memory: "), allot::refusal_of(refused->why()));
+    o.page = std::string(page.newline().view());
 }
 
 query_outcome run_one(engine& in, const database& from, device_side* device, live& lines, const known_query& which,

@@ -181,7 +181,7 @@ def expected(page):
             yield at, "accounts", list(account_rows(r))
         elif kind == "timeline" and (r["samples"] or r["marks"]):
             names = {"charged": "charged", "resident": "resident", "spilled": "spilled so far"}
-            yield at, "most", [(text, [size(max(s.get(n, 0) for s in r["samples"]))]) for n, text in names.items()
+            yield at, "most", [(text, [size(max((s.get(n, 0) for s in r["samples"]), default=0))]) for n, text in names.items()
                                if n == "charged" or any(n in s for s in r["samples"])]
             marks = collections.Counter()
             for m in r["marks"]:
