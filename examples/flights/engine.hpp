@@ -109,6 +109,8 @@ class engine {
     /// Shows the accounts, now and at the peak, and the report of an out_of_memory, if there is one.
     void show_accounts(std::string_view report = {}) {
         if (page == nullptr) return;
+        samples_ = {};
+        page->show_samples(account);
         page->page().peak(fullest()).accounts(account);
         if (!report.empty()) page->page().out_of_memory(report);
     }

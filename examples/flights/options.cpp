@@ -86,6 +86,7 @@ bool parse(int argc, char** argv, options& out, int& code) {
                  "Show memory use at its peak as a tree of accounts: by query, operator and table");
     app.add_option("--html", out.html,
                    "Write a page for a browser: where the memory went, at its peak, over time, and after reading")
+        ->check(shared::file_name())
         ->type_name("FILE");
     CLI::Option* const compact = app.add_flag(
         "--compact", out.compact,

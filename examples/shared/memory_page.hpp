@@ -47,12 +47,18 @@ class memory_page {
             }
         });
     }
+    /// Shows what was sampled of this account. Requires: no thread samples it any more.
+    void show_samples(const allot::account& root) noexcept {
+        page_.timeline(line_, root);
+        is_shown_ = true;
+    }
     /// The page, for what else it shows.
     allot::html_page& page() noexcept { return page_; }
     /// Once no thread samples, at the end of a program, as flushed(): returns `code`; exit_code::failed, with a line on
     /// stderr, where something of the page was lost and all was well until then.
     int finish(const char* program, int code) {
-        const std::error_code wrong = page_.timeline(line_).finish();
+        if (!is_shown_) page_.timeline(line_);
+        const std::error_code wrong = page_.finish();
         if (!wrong) return code;
         fmt::print(stderr, "{}: {}\n", program, text_of(wrong));
         return code == exit_code::done ? exit_code::failed : code;
@@ -65,6 +71,7 @@ class memory_page {
     allot::memory_timeline line_;
     allot::timeline_log marks_;
     allot::html_page page_;
+    bool is_shown_ = false;
 };
 
 } // namespace shared

@@ -30,6 +30,10 @@ inline std::string read_size(std::string& text) {
     return {};
 }
 inline CLI::Validator size() { return {&read_size, ""}; }
+/// A file to read or write: "" names none, and would count as an option that was not given.
+inline CLI::Validator file_name() {
+    return {[](std::string& text) { return std::string(text.empty() ? "the name of a file is empty" : ""); }, ""};
+}
 /// One of these names.
 inline CLI::Validator one_of(const std::vector<std::string>& names) { return CLI::IsMember(names).description(""); }
 

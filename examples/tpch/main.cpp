@@ -40,12 +40,14 @@ std::size_t peak_beyond(std::size_t start) {
     return peak > start ? peak - start : 0;
 }
 
-// The texts of an error and its causes; the page of the out_of_memory among them.
+// The texts of an error and its causes; the page of the out_of_memory among them. Without one, what another
+// memory_error says was refused.
 void explain(const std::exception& e, query_outcome& o) {
     if (const auto* const oom = dynamic_cast<const allot::out_of_memory*>(&e)) {
-        o.out_of_memory = true;
         if (o.page.empty()) o.page = oom->report();
     }
+    const auto* const refused = dynamic_cast<const allot::memory_error*>(&e);
+    o.out_of_memory = o.out_of_memory || refused != nullptr;
     o.device_failed = o.device_failed || dynamic_cast<const shared::device_error*>(&e) != nullptr;
     const std::string text = e.what(); // an error of a task has the text of its cause
     if (o.error.find(text) == std::string::npos) o.error += (o.error.empty() ? "" : ": ") + text;
@@ -56,6 +58,11 @@ void explain(const std::exception& e, query_outcome& o) {
     } catch (...) {
         o.error += ": an error of another kind";
     }
+    if (refused == nullptr || !o.page.empty()) return;
+    char line[256];
+    allot::text_writer page{line};
+    write(page.put("out of memory: "), allot::refusal_of(refused->why()));
+    o.page = std::string(page.newline().view());
 }
 
 query_outcome run_one(engine& in, const database& from, device_side* device, live& lines, const known_query& which,
@@ -91,13 +98,15 @@ void warm_up(engine& in, const database& from) {
     const table& t = from["lineitem"];
     allot::account by{q.tasks.memory(), allot::name{"reader"}};
     q.tasks.add({.name = "reader"}, [&] {
-        allot::oom::with_retry_no_split([&] {
-            const auto columns = t.columns();
-            chunk c{in.buffers, by, t.types(columns)};
-            query_memory memory{q.blocks_of_readers()};
-            const auto reads = t.read(0, 0, t.rows_of(0), columns, memory);
-            while (reads->next(c)) {
-            }
+        in.attempt([&] {
+            allot::oom::with_retry_no_split([&] {
+                const auto columns = t.columns();
+                chunk c{in.buffers, by, t.types(columns)};
+                query_memory memory{q.blocks_of_readers()};
+                const auto reads = t.read(0, 0, t.rows_of(0), columns, memory);
+                while (reads->next(c)) {
+                }
+            });
         });
     });
     q.tasks.wait();
@@ -154,12 +163,13 @@ outcome run_all(const options& asked, const database& from, std::size_t limit, u
             });
     }
     out.seconds = began.seconds(), out.processor_seconds = processor_seconds() - processor;
-    out.resident = peak_beyond(out.start);
+    out.resident = peak_beyond(out.start), out.charged = in.memory.peak();
     if (device != nullptr) out.device = device->outcome();
     out.stored = in.data.stats(), out.tasks = in.tasks.stats(), out.ran_out = in.run.stats().ran_out;
     if (page != nullptr) {
         samples = {};
         in.memory.keep_peak(nullptr);
+        page->show_samples(in.memory);
         page->page().peak(fullest).accounts(in.memory).accounts(in.disk).chunks(in.pool);
         for (const query_outcome& q : out.queries)
             if (!q.page.empty()) page->page().out_of_memory(q.page);
@@ -194,7 +204,8 @@ int run(const options& asked) {
     } catch (const std::exception& e) { // there is no memory to begin with
         query_outcome o;
         explain(e, o);
-        if (page && !o.page.empty()) static_cast<void>(page->page().out_of_memory(o.page).finish());
+        if (page && !o.page.empty()) page->page().out_of_memory(o.page);
+        if (page) page->finish("tpch", exit_code::failed); // what there is; the code is that of the exception
         throw;
     }
     if (written) written->finish();

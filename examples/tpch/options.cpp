@@ -7,7 +7,7 @@ namespace tpch {
 bool parse(int argc, char** argv, options& out, int& code) {
     CLI::App app{"Queries of TPC-H in too little memory."};
     app.add_option("--data", out.data, "folder of the tables, in Parquet or .tbl files")->required();
-    app.add_option("--expected", out.expected, "JSON file of the right answers");
+    app.add_option("--expected", out.expected, "JSON file of the right answers")->check(shared::file_name());
     std::vector<std::string> names;
     for (const known_query& q : all_queries()) names.emplace_back(q.name);
     app.add_option("--query", out.queries, "queries, in the order in which they begin")
@@ -39,10 +39,13 @@ bool parse(int argc, char** argv, options& out, int& code) {
         ->default_str("64MiB");
     app.add_option("--trace", out.trace,
                    "file that a viewer of traces opens: what each thread waited for, memory, bytes on the disk")
+        ->check(shared::file_name())
         ->type_name("FILE");
     app.add_option("--html", out.html, "page for a browser: where the memory went, now, at the peak and over time")
+        ->check(shared::file_name())
         ->type_name("FILE");
     app.add_option("--record", out.record, "file of what batches and readers allocate, for allot_replay")
+        ->check(shared::file_name())
         ->type_name("FILE");
     app.add_flag("--compare", out.compare, "first run each query alone, in memory for all, and show both times");
     app.add_flag("--json", out.json, "one line of JSON for each query");

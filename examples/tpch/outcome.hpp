@@ -26,7 +26,7 @@ struct query_outcome {
 struct outcome {
     std::vector<query_outcome> queries;
     double seconds = 0, processor_seconds = 0;
-    std::size_t limit = 0;
+    std::size_t limit = 0, charged = 0;  // the most that was charged; more than the limit only by force
     std::size_t start = 0, resident = 0; // bytes resident before it; and at most, less those
     std::uint64_t ran_out = 0;           // tasks that began again
     allot::store_stats stored;

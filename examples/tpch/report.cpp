@@ -23,8 +23,8 @@ std::string table_of(const outcome& o) {
                                       : "WRONG"});
     }
     std::string out = table.draw();
-    out += fmt::format("\n{} queries in {:.2f} s, {:.2f} s of the processor, below {}\n", o.queries.size(), o.seconds,
-                       o.processor_seconds, bytes(o.limit));
+    out += fmt::format("\n{} queries in {:.2f} s, {:.2f} s of the processor; limit {}, charged at most {}\n",
+                       o.queries.size(), o.seconds, o.processor_seconds, bytes(o.limit), bytes(o.charged));
     out += fmt::format("resident at most {}, beyond the {} of the start\n", bytes(o.resident), bytes(o.start));
     out += fmt::format("{} left memory: {} written, {} read; {} tasks began again\n", bytes(o.stored.bytes_left),
                        bytes(o.stored.bytes_written), bytes(o.stored.bytes_read), o.ran_out);
@@ -53,6 +53,7 @@ std::string json_of(const outcome& o) {
     out += nlohmann::json{{"seconds", o.seconds},
                           {"processor_seconds", o.processor_seconds},
                           {"limit", o.limit},
+                          {"charged", o.charged},
                           {"resident", o.resident},
                           {"start", o.start},
                           {"left", o.stored.bytes_left},

@@ -1,4 +1,5 @@
-// pages FOLDER: writes the pages that pages_are_drawn.py opens: small.html, large.html, empty.html, cut.html.
+// pages FOLDER: writes the pages that pages_are_drawn.py opens: small.html, large.html, roots.html, deep.html,
+// empty.html, cut.html.
 #include <allot/chunk_arena.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/report/html.hpp>
@@ -65,13 +66,52 @@ bool write(const std::string& path, std::size_t count, const char* report) {
     root.keep_peak(nullptr);
 
     allot::html_page page{path.c_str(), "a <title> & more"};
-    page.peak(fullest).accounts(root).timeline(line).rows(rows).chunks(blocks);
+    page.peak(fullest).accounts(root).timeline(line, root).rows(rows).chunks(blocks);
     if (report != nullptr) page.out_of_memory(report);
     const bool good = finished(page);
     for (std::size_t i = 1; i < held.size(); i += 2) rows.release(held[i]);
     for (void* const p : buffers) blocks.deallocate(p);
     for (const auto& a : all) a->refund(a->stats().own);
     while (!all.empty()) all.pop_back();
+    return good;
+}
+
+// Two roots of one long name; the peak of the first only. Limits and a use that a double cannot have. A timeline of
+// hours, of an account that is no root.
+bool write_roots(const std::string& path) {
+    const std::string same = "\xE2\x80\xAE" + std::string(200, 'x') + "\n";
+    account first{name{same.c_str()}, limit{(std::size_t{1} << 62) + 1}}, second{name{same.c_str()}, limit{1_MiB}};
+    account below{first, name{same.c_str()}, limit{std::size_t{1} << 63}}, small{second, name{"small"}, limit{5000}};
+    allot::account_line lines[4];
+    allot::account_peak fullest{lines};
+    first.keep_peak(&fullest);
+    const std::size_t exact = (std::size_t{1} << 53) + 1;
+    bool good = below.try_charge(exact) && small.try_charge(4000);
+    first.keep_peak(nullptr);
+    below.refund(exact - 7);
+    allot::memory_timeline line;
+    for (std::uint64_t half = 0; half != 4; ++half) line.add(half * 1'800'000'000'000u, small.used()); // of an hour
+    allot::row_manager<rows_set> rows{second, name{"no rows"}};
+    allot::html_page page{path.c_str(), "two roots"};
+    page.accounts(second).accounts(first).peak(fullest).timeline(line, small).rows(rows);
+    good = finished(page) && good;
+    below.refund(7), small.refund(4000);
+    return good;
+}
+
+// 10,000 levels, and 150,000 samples.
+bool write_deep(const std::string& path) {
+    std::vector<std::unique_ptr<account>> levels;
+    levels.push_back(std::make_unique<account>(name{"root"}));
+    while (levels.size() != 10'000) levels.push_back(std::make_unique<account>(*levels.back(), name{"level"}));
+    bool good = static_cast<bool>(levels.back()->try_charge(1_MiB));
+    allot::memory_timeline line{{.samples = 150'000}};
+    for (std::uint64_t i = 0; i != 150'000; ++i) line.add(i * 1000, i);
+    allot::html_page page{path.c_str(), "deep"};
+    page.accounts(*levels.front()).timeline(line);
+    good = finished(page) && good;
+    levels.back()->refund(1_MiB);
+    while (!levels.empty()) levels.pop_back();
     return good;
 }
 
@@ -98,6 +138,7 @@ int main(int count, char** arguments) {
     allot::html_page empty{(folder + "/empty.html").c_str()};
     return write(folder + "/small.html", 2, nullptr) &&
                    write(folder + "/large.html", 400, "out of memory: 1 < 2 & </pre>\n") && finished(empty) &&
+                   write_roots(folder + "/roots.html") && write_deep(folder + "/deep.html") &&
                    write_cut(folder + "/cut.html")
                ? 0
                : 1;

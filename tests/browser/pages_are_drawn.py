@@ -17,6 +17,17 @@ import subprocess
 import sys
 import tempfile
 
+# A page in a narrow frame: how wide it is, and whether the first number of each account and the texts of a timeline are inside.
+NARROW = """<!DOCTYPE html><body style="margin:0"><iframe style="border:0;width:%dpx;height:900px"></iframe><script>
+const frame = document.querySelector('iframe');
+frame.onload = () => setTimeout(() => {
+  const page = frame.contentDocument, inside = e => e.getBoundingClientRect().right <= frame.clientWidth;
+  const all = css => [...page.querySelectorAll(css)].filter(e => e.getClientRects().length).map(inside);
+  document.body.dataset.done = JSON.stringify({fits: page.documentElement.scrollWidth <= page.documentElement.clientWidth, numbers: all('.accounts tbody td:nth-child(2)'), 
+    labels: [...page.querySelectorAll('.timeline text')].map(e => e.getBoundingClientRect().right <= e.ownerSVGElement.getBoundingClientRect().right),
+    scale: [...page.querySelectorAll('.timeline svg')].map(e => e.viewBox.baseVal.width === e.clientWidth)});
+}, 500);
+frame.srcdoc = %s;</script>"""
 UNITS = [" KiB", " MiB", " GiB", " TiB", " PiB", " EiB"]
 HERE = pathlib.Path(__file__).resolve().parent
 # What a reader does; the result is in <body data-done=...>.
@@ -64,7 +75,7 @@ class Page(html.parser.HTMLParser):
         super().__init__(convert_charrefs=True)
         self.reports, self.kinds, self.missing, self.tables, self.boxes, self.pres, self.body = {}, {}, {}, [], [], [], {}
         self.rects, self.lines = [], []  # (id of the report, attributes)
-        self.cut = None
+        self.cut, self.failed, self.texts = None, 0, []  # texts: of headings, facts and legends
         self.path, self.cell, self.sources = [], None, []
         self.feed(text)
 
@@ -77,6 +88,9 @@ class Page(html.parser.HTMLParser):
         if tag in ("meta", "input", "br", "link"):
             return
         self.path.append((tag, a))
+        self.failed += a.get("class") == "failed"
+        if tag in ("h2", "dt", "dd", "li"):
+            self.texts.append("")
         if "data-source" in a:
             self.sources.append((len(self.path), a["data-source"], a.get("data-view")))
         if tag == "script" and "data-kind" in a:
@@ -108,6 +122,8 @@ class Page(html.parser.HTMLParser):
             self.pres[-1] += data
         elif self.cell is not None:
             self.cell[1] += data
+        elif any(t in ("h2", "dt", "dd", "li") for t, _ in self.path):
+            self.texts[-1] += data
 
     def handle_endtag(self, tag):
         while self.path and self.path.pop()[0] != tag:
@@ -133,7 +149,7 @@ def account_rows(a, path="", beyond=None):
     if beyond is None:
         beyond = any_beyond(a)
     path = f"{path} / {a['name']}" if path else a["name"]
-    limit = (a["limit"], "none" if a["limit"] >= 2**63 else as_bytes(a["limit"]))
+    limit = (a["limit"], "none" if a["limit"] == 2**64 - 1 else as_bytes(a["limit"]))
     yield path, [size(a["used"]), size(a["own"]), size(a["peak"]), limit, size(a["reservation"]), size(a["spilled"]),
                  number(a["waiting"]), number(a["refused"])] + ([number(a["beyond"])] if beyond else [])
     for child in a["children"]:
@@ -165,7 +181,7 @@ def expected(page):
             yield at, "accounts", list(account_rows(r))
         elif kind == "timeline" and (r["samples"] or r["marks"]):
             names = {"charged": "charged", "resident": "resident", "spilled": "spilled so far"}
-            yield at, "most", [(text, [size(max(s.get(n, 0) for s in r["samples"]))]) for n, text in names.items()
+            yield at, "most", [(text, [size(max((s.get(n, 0) for s in r["samples"]), default=0))]) for n, text in names.items()
                                if n == "charged" or any(n in s for s in r["samples"])]
             marks = collections.Counter()
             for m in r["marks"]:
@@ -244,7 +260,7 @@ def check(file, page):
         must(len(of_json) == len(of_page), f"{file}: {table} has {len(of_json)} rows, not {len(of_page)}")
         numbers += sum(len(cells) for _, cells in of_page)
     check_drawings(file, page)
-    must(page.cut is False, f"{file}: it is whole, and the notice is hidden")
+    must(page.cut is False and not page.failed, f"{file}: it is whole, and each part is drawn")
     for box in page.boxes:
         style = dict(part.split(":") for part in box["style"].split(";") if part)
         left, width = (float(style[n].strip(" %")) for n in ("left", "width"))
@@ -270,6 +286,32 @@ def own_pages(browser):
 
         empty = drawn(browser, folder / "empty.html")
         must(not empty.tables and empty.cut is False, "an empty page is whole, and has no table")
+        roots = drawn(browser, folder / "roots.html")
+        print(f"roots.html: {check('roots', roots)} numbers")
+        same = "\ufffd" + "x" * 200 + "\u240a"
+        must(roots.texts[:2] == ["Memory over time: small", "charged"] and "limit 4.88 KiB" not in roots.texts and "limit 5000 bytes" in roots.texts,
+             f"a timeline has the name and limit of its account: {roots.texts}")
+        of_roots = [roots.texts[i:i + 7] for i, text in enumerate(roots.texts) if text.startswith("Accounts of")]
+        must(of_roots == [["Accounts of " + same, "limit", "4.00 EiB", "peak", "8.00 PiB", "used now", "7 bytes"],
+                          ["Accounts of " + same, "limit", "1 MiB", "peak", "4000 bytes", "used now", "4000 bytes"]], f"each root has its facts: {of_roots}")
+        must("never used" not in roots.texts, f"a map that is not there has no legend: {roots.texts}")
+        for wide in (400, 320):
+            narrow = folder / "narrow.html"
+            text = json.dumps((folder / "roots.html").read_text()).replace("<", "\\u003c")
+            narrow.write_text(NARROW % (wide, text))
+            done = json.loads(drawn(browser, narrow).body["data-done"])
+            must(done["fits"] and all(done["numbers"] + done["labels"] + done["scale"]) and len(done["numbers"]) == 5, f"a page of {wide} pixels: {done}")
+
+        deep = drawn(browser, folder / "deep.html")
+        must(deep.cut is False and not deep.failed, "10,000 levels and 150,000 samples are drawn")
+        must([len(rows) for _, which, rows in deep.tables if which == "accounts"] == [10_000] and 100 < len(deep.boxes) < 200, "each level has a row, and 101 a box")
+        must([a["d"].count("H") for _, a in deep.lines if a["class"] == "line charged"] == [150_000], "each sample is drawn")
+
+        broken = folder / "broken.html"
+        broken.write_bytes((folder / "small.html").read_bytes().replace(b'"classes":[', b'"classes":[null,'))
+        broken = drawn(browser, broken)
+        must(broken.cut is False and broken.failed == 1 and broken.boxes and broken.lines, "a part that cannot be drawn says so, and the others are drawn")
+
         cut = drawn(browser, folder / "cut.html")
         must(cut.cut is True and not cut.tables, "a cut page says so")
 

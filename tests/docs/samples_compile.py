@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Each ```cpp block of README.md and docs/*.md compiles, if it is not quoted from a file (quoted_examples.py holds those).
 
-A block becomes the body of a function, below `using namespace allot::literals;`. A block with `int main(` becomes a
-namespace. Its #include lines are moved to the top. All blocks are compiled together (with CXX, -fsyntax-only), so a block
+A block becomes the body of a function, below `using namespace allot::literals;`. A block with `int main(` is a program, which
+must compile as it stands: it becomes a namespace above that line. Its #include lines are moved to the top. All blocks are compiled together (with CXX, -fsyntax-only), so a block
 should include what it shows, but that is not checked. Blocks of CUDA are compiled apart, where its toolkit is found.
 
 A comment in the line before a block says more:
@@ -84,11 +84,13 @@ def samples(document):
 
 
 def program(blocks):
-    text = "".join(includes for includes, _ in blocks) + "using namespace allot::literals;\n"
+    text = "".join(includes for includes, _ in blocks)
+    programs = [body for _, body in blocks if "int main(" in body]
+    for i, body in enumerate(programs):
+        text += f"namespace program_{i} {{\n" + body.replace("int main(", "int sample_main(") + "}\n"
+    text += "using namespace allot::literals;\n"
     for i, (_, body) in enumerate(blocks):
-        if "int main(" in body:
-            text += f"namespace sample_{i} {{\n" + body.replace("int main(", "int sample_main(") + "}\n"
-        else:
+        if body not in programs:
             text += f"void sample_{i}() {{\n" + body + "}\n"
     return text
 

@@ -218,6 +218,8 @@ class account {
         return above != nullptr ? &above->face : nullptr;
     }
     account& root() const noexcept { return node_.root().face; }
+    /// The number of the account's tree, which no other of this process has or had; never 0.
+    std::uint32_t tree_number() const noexcept { return node_.tree().number(); }
     /// False once this account or one above has begun to close: charges are refused for good.
     bool is_open() const noexcept { return node_.is_open(); }
     /// Closed, and its subtree charge returned to the parent. False for a root, which keeps its numbers.

@@ -125,14 +125,14 @@ inline bool write_leaks(const account_node& a, text_writer& out) noexcept {
     const std::size_t left = a.credit().charged();
     const std::uint32_t buffers = a.life.counts().now(open_counts::buffers);
     if (left == 0 && !a.has_children() && a.items.empty() && buffers == 0) return false;
-    out.put("allot: account ").put(a.name()).put(" closed with ").bytes(left).put(" not refunded");
+    out.put("allot: account ").name(a.name()).put(" closed with ").bytes(left).put(" not refunded");
     if (buffers != 0) out.put(", ").number(buffers).put(" buffers");
     out.newline();
     a.each_child([&](const tree_node& c) {
-        out.put("  open child: ").put(c.name()).put(", ").bytes(c.used()).put(" used").newline();
+        out.put("  open child: ").name(c.name()).put(", ").bytes(c.used()).put(" used").newline();
     });
     each_item(a,
-              [&](const account_item& i) { out.put("  open item: ").put(i.kind()).put(' ').put(i.name()).newline(); });
+              [&](const account_item& i) { out.put("  open item: ").put(i.kind()).put(' ').name(i.name()).newline(); });
     if (const account_log* l = a.log()) {
         out.put("  first and last of ").number(l->events()).put(" events").newline();
         l->visit([&](const account_event& e) { write(out, e, "    ", 6); });

@@ -65,7 +65,7 @@ inline bool verify(const account_node& top) noexcept {
 // Copies the tree if its root has a new peak. Requires the lock, and that the holder has finished its changes.
 inline void copy_peak(const account_node& root, account_peak& to) noexcept {
     if (root.totals().confirmed() <= to.used()) return;
-    to.begin(root.totals().confirmed());
+    to.begin(root.totals().confirmed(), root.tree().number());
     root.walk([&](const tree_node& n) {
         account_stats f = stats_locked(account_node::of(n));
         f.used = n.totals().confirmed();

@@ -16,6 +16,7 @@
 #include <allot/core/text.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace allot::inline ALLOT_ABI {
@@ -44,6 +45,8 @@ class account_peak {
     /// Bytes used at the root at its peak; 0 until something is charged.
     std::size_t used() const noexcept { return used_; }
     std::size_t size() const noexcept { return n_; }
+    /// The account::tree_number() of the tree; 0 until something is charged.
+    std::uint32_t tree_number() const noexcept { return tree_; }
     /// Accounts without a line.
     std::size_t missing() const noexcept { return missing_; }
     /// Calls visit(account_stats) for the root and all below, parents first. Committed and resident bytes are 0.
@@ -58,7 +61,7 @@ class account_peak {
   private:
     friend void detail::copy_peak(const detail::account_node& root, account_peak& to) noexcept;
 
-    void begin(std::size_t used) noexcept { used_ = used, n_ = missing_ = 0; }
+    void begin(std::size_t used, std::uint32_t tree) noexcept { used_ = used, tree_ = tree, n_ = missing_ = 0; }
     void add(const account_stats& f) noexcept {
         if (n_ == lines_.size()) return void(++missing_);
         account_line& line = lines_[n_++];
@@ -68,6 +71,7 @@ class account_peak {
 
     std::span<account_line> lines_;
     std::size_t used_ = 0, n_ = 0, missing_ = 0;
+    std::uint32_t tree_ = 0;
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -27,7 +27,7 @@ class top_holders {
     void write(text_writer& out) const noexcept {
         for (const entry& e : kept_) {
             const account_stats& f = e.stats;
-            out.put("    ").put(static_cast<const char*>(e.name)).put(": ").bytes(f.own).put(" charged");
+            out.put("    ").name(static_cast<const char*>(e.name)).put(": ").bytes(f.own).put(" charged");
             if (f.credit != 0) out.put(", ").bytes(f.credit).put(" credit");
             if (f.reservation != 0) out.put(", ").bytes(f.reservation).put(" reserved");
             out.put(", peak ").bytes(f.peak);
@@ -68,7 +68,7 @@ inline bool write_holders(text_writer& out, const account& root, const account* 
         if (inside) top.add(f);
     });
     if (!found) return false;
-    out.put("  accounts of ").put(static_cast<const char*>(name)).put(": ").bytes(whole.used).put(" used of ");
+    out.put("  accounts of ").name(static_cast<const char*>(name)).put(": ").bytes(whole.used).put(" used of ");
     if (whole.limit == SIZE_MAX) out.put("no limit");
     else out.bytes(whole.limit);
     out.put(", peak ").bytes(whole.peak);
@@ -128,12 +128,12 @@ namespace detail {
 [[noreturn]] ALLOT_COLD inline void raise_refused(const account& by, const charge_status& s) {
     char line[out_of_memory::line_bytes];
     text_writer text{line};
-    text.put("allot: out of memory: ").bytes(s.requested).put(" for account ").put(by.name()).put(": ");
+    text.put("allot: out of memory: ").bytes(s.requested).put(" for account ").name(by.name()).put(": ");
     write(text, s);
     raise(out_of_memory(
         text.view(),
         [&](text_writer& out) {
-            out.put("out of memory: ").bytes(s.requested).put(" for account ").put(by.name()).put(" refused: ");
+            out.put("out of memory: ").bytes(s.requested).put(" for account ").name(by.name()).put(" refused: ");
             write(out, s);
             out.newline();
             write_top_holders(out, by.root(), s);
@@ -149,7 +149,7 @@ namespace detail {
     if (!own_step) raise_refused(a, why);
     char line[out_of_memory::line_bytes];
     text_writer text{line};
-    text.put("allot: the credit step of account ").put(a.name()).put(" is ").bytes(why.requested);
+    text.put("allot: the credit step of account ").name(a.name()).put(" is ").bytes(why.requested);
     text.put("; pass at most ").bytes(why.limit);
     raise(out_of_memory(text.view(), [&](text_writer& out) { out.put(text.view()).newline(); }, why));
 }

@@ -162,7 +162,7 @@ ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account* lender,
                                                    const charge_status& why) {
     char line[out_of_memory::line_bytes];
     const auto write_refusal = [&](text_writer& out) {
-        out.put("a ").put(what).put(" of ").bytes(bytes).put(" for account ").put(by.name()).put(": ");
+        out.put("a ").put(what).put(" of ").bytes(bytes).put(" for account ").name(by.name()).put(": ");
         write(out, why);
     };
     text_writer text{line};

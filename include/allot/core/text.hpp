@@ -1,11 +1,13 @@
 // Text in a buffer of the caller. Reports use it when there is no memory left.
 //
-// Invariant: the buffer always has a text that ends in NUL; text that does not fit is cut, and then ends in "...". With a
-// text_sink a full buffer is given to it and is empty again, so nothing is cut until the sink fails.
+// Invariant: the buffer always has a text that ends in NUL; text that does not fit is cut, not within a character of
+// UTF-8, and then ends in "...". With a text_sink a full buffer is given to it and is empty again, so nothing is cut
+// until the sink fails.
 // Never allocates, never throws, needs no locale. constexpr where its arguments allow. Threads: one per writer.
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/utf8.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +39,7 @@ class text_writer {
     text_writer& operator=(const text_writer&) = delete;
 
     constexpr text_writer& put(std::string_view text) noexcept {
+        if (truncated_) return *this;
         for (const char c : text) {
             if (size_ == capacity_ && !flush()) return truncate();
             buffer_[size_++] = c;
@@ -45,10 +48,24 @@ class text_writer {
         return *this;
     }
     constexpr text_writer& put(char c) noexcept { return put(std::string_view{&c, 1}); }
-    /// Writes a name, cut to 64 characters, so that what follows fits.
-    constexpr text_writer& brief(std::string_view name) noexcept {
+    /// Writes a name of any bytes as one line of UTF-8: control characters as their pictures (U+240A for a newline),
+    /// what is no UTF-8 or would change the direction of the text as U+FFFD.
+    constexpr text_writer& name(std::string_view text) noexcept {
+        detail::each_character(text, [this](std::string_view c) {
+            const auto code = static_cast<unsigned char>(c[0]), last = static_cast<unsigned char>(c.back());
+            if (code < 0x20 || code == 0x7F) put("\xE2\x90").put(static_cast<char>(code == 0x7F ? 0xA1 : 0x80 + code));
+            else if ((c.starts_with("\xE2\x80") && last >= 0xAA && last <= 0xAE) || // U+202A to U+202E
+                     (c.starts_with("\xE2\x81") && last >= 0xA6 && last <= 0xA9))   // U+2066 to U+2069
+                put(detail::replacement_character);
+            else put(c);
+        });
+        return *this;
+    }
+    /// Writes a name as name(), cut to 64 bytes, so that what follows fits.
+    constexpr text_writer& brief(std::string_view text) noexcept {
         constexpr std::size_t most = 64;
-        return name.size() <= most ? put(name) : put(name.substr(0, most - 3)).put("...");
+        return text.size() <= most ? name(text)
+                                   : name(text.substr(0, detail::whole_characters(text, most - 3))).put("...");
     }
     constexpr text_writer& newline() noexcept { return put('\n'); }
 
@@ -128,7 +145,8 @@ class text_writer {
 
     constexpr text_writer& truncate() noexcept {
         truncated_ = true;
-        for (std::size_t i = 0; i != 3 && i != capacity_; ++i) buffer_[capacity_ - 1 - i] = '.';
+        size_ = capacity_ >= 3 ? detail::whole_characters(view(), capacity_ - 3) : 0;
+        for (std::size_t i = 0; i != 3 && size_ != capacity_; ++i) buffer_[size_++] = '.';
         buffer_[size_] = '\0';
         return *this;
     }

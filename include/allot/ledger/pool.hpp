@@ -54,8 +54,9 @@ class pool_ledger : public tree_ledger {
 
     explicit pool_ledger(std::size_t limit = SIZE_MAX) noexcept : pool_ledger(limit, "") {}
     template <class... Values>
-    pool_ledger(std::size_t limit, const char* text, Values&... given) noexcept
-        : tree_ledger(std::in_place, [&] { return account_of(text, given...); }), pages_(limit, text) {}
+    pool_ledger(std::size_t limit, const char* its_name,
+                Values&... given) noexcept // g++ -Wshadow sees what a lambda captures
+        : tree_ledger(std::in_place, [&] { return account_of(its_name, given...); }), pages_(limit, its_name) {}
 
     bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
         if (!pages_.try_charge(bytes, asked)) return false;

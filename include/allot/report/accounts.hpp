@@ -13,6 +13,7 @@
 #include <allot/report/json.hpp>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -23,7 +24,7 @@ namespace detail {
 
 inline void write_account(text_writer& out, const account_stats& f) noexcept {
     for (unsigned i = 0; i <= f.depth; ++i) out.put("  ");
-    out.put(f.name).put(": ").bytes(f.used).put(" used");
+    out.name(f.name).put(": ").bytes(f.used).put(" used");
     if (f.limit != SIZE_MAX) out.put(" of ").bytes(f.limit);
     if (f.watermark != SIZE_MAX) out.put(" (watermark ").bytes(f.watermark).put(")");
     out.put(", peak ").bytes(f.peak);
@@ -59,14 +60,14 @@ inline void put_account(json_writer& json, const account_stats& f) noexcept {
 
 /// Writes this account and all below as text.
 inline void write_accounts(text_writer& out, const account& top, account_detail more = account_detail::stats) noexcept {
-    out.put("accounts of ").put(top.name()).newline();
+    out.put("accounts of ").name(top.name()).newline();
     top.visit([&](const account_stats& f, const account& a) {
         detail::write_account(out, f);
         if (more == account_detail::stats) return;
         a.each_item([&](const account_item& i) {
             const item_stats its = i.stats();
             for (unsigned n = 0; n <= f.depth; ++n) out.put("  ");
-            out.put("  - ").put(i.kind()).put(' ').put(i.name());
+            out.put("  - ").put(i.kind()).put(' ').name(i.name());
             if (its.charged != 0) out.put(": ").bytes(its.charged);
             out.newline();
         });
@@ -78,7 +79,8 @@ inline void write_accounts(text_writer& out, const account& top, account_detail 
 namespace detail {
 
 // visit(f) calls f(account_stats) for each account, parents first.
-template <class Visit> void put_accounts(text_writer& out, Visit visit) noexcept {
+// `tree`: the number of the tree, for its root.
+template <class Visit> void put_accounts(text_writer& out, std::uint32_t tree, Visit visit) noexcept {
     json_writer json{out};
     unsigned open = 0, base = 0; // accounts whose children are being written
     visit([&](const account_stats& f) {
@@ -86,6 +88,7 @@ template <class Visit> void put_accounts(text_writer& out, Visit visit) noexcept
         for (; open > f.depth - base; --open) json.close(']').close();
         json.open();
         put_account(json, f);
+        if (f.depth == 0) json.put("tree", tree);
         json.key("children").open('[');
         ++open;
     });
@@ -95,22 +98,24 @@ template <class Visit> void put_accounts(text_writer& out, Visit visit) noexcept
 
 } // namespace detail
 
-/// Writes this account and all below as one JSON object; `children` nest.
+/// Writes this account and all below as one JSON object; `children` nest. A root has the number of its `tree`, which
+/// its copy at the peak has, too.
 inline void write_accounts_json(text_writer& out, const account& top) noexcept {
-    detail::put_accounts(out, [&](auto put) { top.visit([&](const account_stats& f, const account&) { put(f); }); });
+    detail::put_accounts(out, top.tree_number(),
+                         [&](auto put) { top.visit([&](const account_stats& f, const account&) { put(f); }); });
 }
 
 /// Writes the tree at its peak; all lines are of one moment. Without a peak it says so; the JSON object is empty then.
 inline void write_accounts(text_writer& out, const account_peak& at) noexcept {
     if (at.size() == 0 && at.missing() == 0) out.put("accounts at the peak: nothing was charged yet").newline();
     at.visit([&](const account_stats& f) {
-        if (f.depth == 0) out.put("accounts of ").put(f.name).put(" at the peak").newline();
+        if (f.depth == 0) out.put("accounts of ").name(f.name).put(" at the peak").newline();
         detail::write_account(out, f);
     });
     if (at.missing() != 0) out.put("  and ").number(at.missing()).put(" more accounts").newline();
 }
 inline void write_accounts_json(text_writer& out, const account_peak& at) noexcept {
-    detail::put_accounts(out, [&](auto put) { at.visit(put); });
+    detail::put_accounts(out, at.tree_number(), [&](auto put) { at.visit(put); });
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -18,7 +18,7 @@ template <class Set> class chunk_arena;
 /// Writes the report as text.
 template <class Set> void write_report(text_writer& out, const chunk_arena<Set>& blocks) noexcept {
     out.put("chunk arena ")
-        .put(blocks.name())
+        .name(blocks.name())
         .put(" (set ")
         .put(type_name<Set>())
         .put("), chunks of ")

@@ -1,7 +1,7 @@
 // One HTML file that shows where the memory went. It needs no network and no other file.
 //
 //     allot::html_page page{"flights.html"};         // or a sink: page{to_socket}
-//     page.peak(fullest).accounts(root).timeline(line).rows(orders).chunks(blocks);
+//     page.peak(fullest).accounts(root).timeline(line, root).rows(orders).chunks(blocks);
 //     if (const std::error_code wrong = page.finish()) std::fprintf(stderr, "%s\n", wrong.message().c_str());
 //
 // The file has the JSON of the other reports (accounts.hpp, rows.hpp, page_usage.hpp, chunks.hpp, memory_timeline.hpp)
@@ -10,7 +10,7 @@
 //
 // Invariant: JSON is never cut. Each report is written as it is made, through two buffers of 16 KiB. A page that was not
 // finished, or of which a write failed, says at its top that it is not whole, and shows the parts before.
-// Cost: 33 KiB in the object, which is then often on the stack; 32 KiB of style and script in the file. With a path the C
+// Cost: 33 KiB in the object, which is then often on the stack; 37 KiB of style and script in the file. With a path the C
 // library allocates a stream; with a sink nothing is allocated. So it can be used when memory is short.
 // Threads: one at a time; what is shown may change meanwhile, as the reports say. peak() and timeline(): not.
 // Source: the "memory flame graph and timeline in one offline file" of memray (2022) and heaptrack (2014).
@@ -50,7 +50,7 @@ class html_page {
         begin(title);
     }
     /// Calls to(text) with parts of the page, each at most 16 KiB.
-    /// Requires: `to` outlives this object and throws nothing; it returns nothing, or false where it failed: then it is
+    /// Requires: `to` outlives this object, whose destructor may call it, and throws nothing; it returns nothing, or false where it failed: then it is
     /// not called again. It opens and closes no account of a tree that is shown, and allocates no row or block of an
     /// object that is shown, since it is called while these are visited.
     template <class Sink>
@@ -71,11 +71,11 @@ class html_page {
     }
     html_page(const html_page&) = delete;
     html_page& operator=(const html_page&) = delete;
-    /// Closes the file. Without finish() the page says that it is not whole.
+    /// Writes what was shown, and closes the file. Without finish() the page says that it is not whole.
     ~html_page() {
-        if (file_ == nullptr) return;
+        if (is_finished_) return;
         out_.flush();
-        std::fclose(file_);
+        if (file_ != nullptr) std::fclose(file_);
     }
 
     /// Shows this account and all below as they are now. No account of the tree is opened or closed while it writes.
@@ -83,12 +83,19 @@ class html_page {
     html_page& accounts(const account& root) noexcept {
         return data("accounts", [&](text_writer& out) { write_accounts_json(out, root); });
     }
-    /// Shows the tree at its peak. Given before or after accounts() of the same root, it is shown beside it.
+    /// Shows the tree at its peak. Given before or after accounts() of the same root, it is shown beside it: of the
+    /// same tree, whatever the names are.
     html_page& peak(const account_peak& at) noexcept {
         return data("peak", [&](text_writer& out) { write_accounts_json(out, at); }, at.missing());
     }
+    /// Shows what was sampled, without a limit.
     html_page& timeline(const memory_timeline& line) noexcept {
         return data("timeline", [&](text_writer& out) { write_timeline_json(out, line); });
+    }
+    /// Shows what was sampled of this account, with its name and limit.
+    html_page& timeline(const memory_timeline& line, const account& of) noexcept {
+        const timeline_subject subject{of.name(), of.limit()};
+        return data("timeline", [&](text_writer& out) { write_timeline_json(out, line, &subject); });
     }
     /// Shows a row manager: heaps, row types now and at the peak, and the map of its pages.
     template <class Rows> html_page& rows(const Rows& of) noexcept {

@@ -3,6 +3,8 @@
 //
 // Each <script type="application/json" data-kind=KIND> is one report: accounts, peak, timeline, rows, pages, chunks.
 // Cells of tables have the number that they show in data-value, so a test can compare them with the JSON.
+// Invariant: a tree of any depth and a list of any length are drawn: nothing recurs with the depth of the data, and no
+// call has an argument for each element. A section that cannot be drawn says so itself, and the others are drawn.
 #pragma once
 
 #include <allot/config.hpp>
@@ -24,61 +26,101 @@ function el(tag, attributes, ...children) {
     else if (value === true) e.setAttribute(name, '');
     else if (value !== false && value != null) e.setAttribute(name, value);
   }
-  e.append(...children.filter(c => c != null));
+  for (const c of children.flat()) if (c != null) e.append(c);
   return e;
+}
+// An integer that a Number cannot have: it is computed with as a Number, and shown with all its digits.
+class Large extends Number {
+  constructor(digits) { super(digits); this.exact = BigInt(digits); }
+  toString() { return String(this.exact); }
+}
+function parsed(text) {
+  const json = JSON.parse(text.replace(/"(?:[^"\\]|\\.)*"|\d{16,}/g, t => t[0] === '"' || Number.isSafeInteger(Number(t)) ? t : `{"2^53":"${t}"}`));
+  const open = [json];
+  while (open.length) {
+    const all = open.pop();
+    for (const key of Object.keys(all)) {
+      const value = all[key];
+      if (value === null || typeof value !== 'object') continue;
+      if (value['2^53']) all[key] = new Large(value['2^53']); else open.push(value);
+    }
+  }
+  return json;
 }
 // As text_writer::bytes() of allot: "1.50 GiB" for whole KiB and from 1 MiB on, "1234 bytes" otherwise.
 function bytes(n) {
   if (n < 1024 || (n < 1048576 && n % 1024 !== 0)) return n + (n === 1 ? ' byte' : ' bytes');
-  let unit = 0, scale = 1024;
-  for (; n / scale >= 1024 && unit < 5; ++unit) scale *= 1024;
-  const steps = Math.floor((n % scale) / (scale / 1024));
-  let whole = Math.floor(n / scale), hundredths = Math.floor((steps * 100 + 512) / 1024);
-  if (hundredths === 100) { ++whole; hundredths = 0; }
-  return whole + (n % scale !== 0 ? '.' + String(hundredths).padStart(2, '0') : '') +
+  const all = n.exact ?? BigInt(n);
+  let unit = 0, scale = 1024n;
+  for (; all / scale >= 1024n && unit < 5; ++unit) scale *= 1024n;
+  let whole = all / scale, hundredths = (all % scale / (scale / 1024n) * 100n + 512n) / 1024n;
+  if (hundredths === 100n) { ++whole; hundredths = 0n; }
+  return whole + (all % scale !== 0n ? '.' + String(hundredths).padStart(2, '0') : '') +
       [' KiB', ' MiB', ' GiB', ' TiB', ' PiB', ' EiB'][unit];
 }
-const unlimited = n => n >= 2 ** 63;
+const unlimited = n => String(n) === '18446744073709551615'; // SIZE_MAX
 const limitText = n => unlimited(n) ? 'none' : bytes(n);
 const number = n => String(n).replace(/\B(?=(\d{3})+$)/g, ',');
 const percent = (part, whole) => whole === 0 ? '' : (part / whole * 100).toFixed(1) + ' %';
-const seconds = ns => ns === 0 ? '0' : ns >= 1e9 ? (ns / 1e9).toFixed(2) + ' s' : ns >= 1e6 ? (ns / 1e6).toFixed(1) + ' ms' : ns >= 1e4 ? (ns / 1e3).toFixed(0) + ' µs' : ns + ' ns';
+function minutes(ns) {
+  const all = Math.round(ns / 1e9), h = Math.floor(all / 3600), m = Math.floor(all / 60) % 60, s = all % 60;
+  return [h ? h + ' h' : '', m ? m + ' min' : '', s ? s + ' s' : ''].filter(part => part).join(' ') || '0';
+}
+const seconds = ns => ns === 0 ? '0' : ns >= 120e9 ? minutes(ns) : ns >= 1e9 ? (ns / 1e9).toFixed(2) + ' s' :
+    ns >= 1e6 ? (ns / 1e6).toFixed(1) + ' ms' : ns >= 1e4 ? (ns / 1e3).toFixed(0) + ' µs' : ns + ' ns';
 const plural = (n, one) => number(n) + ' ' + one + (n === 1 ? '' : 's');
+
+// A name as one line, as text_writer::name(): control characters as their pictures, and none that changes the direction.
+const plain = text => text === '' ? '(no name)' : text.replace(/[\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069]/g,
+    c => c > '\x7f' ? '\ufffd' : String.fromCharCode(c === '\x7f' ? 0x2421 : 0x2400 + c.charCodeAt(0)));
+const isolated = text => '\u2068' + plain(text) + '\u2069'; // in a text; an element has <bdi>
+const bdi = text => el('bdi', {}, plain(text));
 
 const cell = (n, text) => el('td', {'data-value': n}, text);
 const bytesCell = n => cell(n, n === 0 ? '0' : bytes(n));
 const countCell = n => cell(n, number(n));
-const nameOf = text => el('span', {class: 'name', title: text}, text === '' ? '(no name)' : text);
+const nameOf = text => el('span', {class: 'name', title: plain(text)}, plain(text));
 const bar = (part, whole, kind) => el('span', {class: 'bar', title: percent(part, whole)},
     el('i', {class: kind, style: 'width:' + (whole === 0 ? 0 : Math.min(100, part / whole * 100)) + '%'}));
 function table(caption, head, rows, attributes) {
   return el('div', {class: 'wide'}, el('table', attributes, el('caption', {}, caption),
-      el('thead', {}, el('tr', {}, ...head.map(h => el('th', {scope: 'col'}, h)))), el('tbody', {}, ...rows)));
+      el('thead', {}, el('tr', {}, head.map(h => el('th', {scope: 'col'}, h)))), el('tbody', {}, rows)));
 }
 const facts = list => el('dl', {class: 'facts'},
-    ...list.filter(f => f).map(([name, text]) => el('div', {}, el('dt', {}, name), el('dd', {}, text))));
+    list.filter(f => f).map(([name, text]) => el('div', {}, el('dt', {}, name), el('dd', {}, text))));
 const legend = list => el('ul', {class: 'legend'},
-    ...list.map(([look, text]) => el('li', {}, el('i', look.startsWith('var') ? {style: 'background:' + look} : {class: look}), text)));
-function section(title, id, ...content) {
-  document.querySelector('main').append(el('section', {id}, el('h2', {}, title), ...content));
+    list.map(([look, text]) => el('li', {}, el('i', look.startsWith('var') ? {style: 'background:' + look} : {class: look}), text)));
+// Draws into an element: `draw` makes what is in it. Where it fails, the element says so.
+function fill(element, draw) {
+  try {
+    element.append(...draw().filter(c => c));
+  } catch (e) {
+    element.append(el('p', {class: 'failed'}, `The script of this page could not draw this: ${e.message}. The numbers are in the file, as JSON.`));
+  }
+  return element;
+}
+function section(title, draw) {
+  document.querySelector('main').append(fill(el('section', {}, el('h2', {}, title)), draw));
 }
 
 // ---- accounts: a flame graph with the root on top, and a table that folds ----
 // The tree as a list, parents first, of each parent the largest first. `taken` is what an account takes of its parent: what it uses, or its reservation.
 function listed(root) {
-  const all = [];
-  (function walk(node, depth, parent) {
-    const a = {...node, depth, parent, path: parent ? parent.path + ' / ' + node.name : node.name, below: []};
+  const all = [], open = [[root, null]];
+  while (open.length) {
+    const [node, parent] = open.pop(), depth = parent ? parent.depth + 1 : 0;
+    const path = (of, name) => depth === 0 ? name : depth <= 64 ? parent[of] + ' / ' + name : `level ${depth}: ${name}`;
+    const a = {...node, depth, parent, path: path('path', node.name), line: path('line', isolated(node.name)), below: []};
     all.push(a);
     if (parent) parent.below.push(a);
-    [...node.children].sort((x, y) => y.used - x.used).forEach(c => walk(c, depth + 1, a));
-  })(root, 0, null);
+    for (const c of [...node.children].sort((x, y) => y.used - x.used).reverse()) open.push([c, a]);
+  }
   for (const a of [...all].reverse())
     a.taken = Math.max(a.subtree_charge, a.used, a.own + a.below.reduce((sum, c) => sum + c.taken, 0));
   return all;
 }
 function describe(a, root) {
-  const lines = [a.path, bytes(a.used) + ' used' + (root.used ? ', ' + percent(a.used, root.used) + ' of ' + root.name : ''),
+  const lines = [a.line, bytes(a.used) + ' used' + (root.used ? ', ' + percent(a.used, root.used) + ' of ' + isolated(root.name) : ''),
     'own ' + bytes(a.own) + ', peak ' + bytes(a.peak) + ', limit ' + limitText(a.limit)];
   if (a.taken > a.used) lines.push(bytes(a.taken - a.used) + ' reserved or granted, not used');
   if (a.refused) lines.push(plural(a.refused, 'request') + ' refused at its limit');
@@ -91,6 +133,8 @@ const stateOf = a => a.refused > 0 ? 'refused' : !unlimited(a.limit) && a.limit 
 function icicle(all) {
   const box = el('div', {class: 'icicle', role: 'group', 'aria-label': 'flame graph of accounts'});
   const height = 26, least = .25; // pixels of a level; percent below which accounts share a box
+  const deepest = 100, before = 20; // levels that are drawn of an account, and above it
+  const label = a => [bdi(a.name), bytes(a.used)];
   function draw(top, focus) {
     box.replaceChildren();
     const path = [];
@@ -99,29 +143,34 @@ function icicle(all) {
     const add = (a, left, width, level, kind, text, title, zoom) => {
       levels = Math.max(levels, level + 1);
       const b = el('button', {type: 'button', class: 'box ' + kind, title, onclick: () => draw(zoom, zoom),
-        style: `left:${left}%;width:${width}%;top:${level * height}px`, 'data-account': a ? a.path : null},
-        el('span', {}, width < 3 ? '' : text)); // the title has it
+        style: `left:${left}%;width:${width}%;top:${level * height}px${width < 3 ? ';padding:0' : ''}`, 'data-account': a ? a.path : null},
+        el('span', {}, width < 3 ? '' : typeof text === 'string' ? bdi(text) : text)); // the title has it
       if (a && a.taken > a.used)
         b.prepend(el('i', {style: `width:${(a.taken - a.used) / a.taken * 100}%`}));
       box.append(b);
       if (a && a === focus) kept = b;
     };
-    const put = (a, left, scale, level, second) => {
-      add(a, left, a.taken * scale, level, stateOf(a) || (second ? 'second' : ''), a.name + '  ' + bytes(a.used), describe(a, all[0]),
-          a === top && a.parent ? a.parent : a);
-      let at = left, rest = [], i = 0;
-      for (const c of [...a.below].sort((x, y) => y.taken - x.taken)) {
-        if (c.taken * scale < least) { if (c.taken) rest.push(c); continue; }
-        put(c, at, scale, level + 1, ++i % 2 === 0 ? !second : second);
-        at += c.taken * scale;
+    const above = path.length <= before ? path : [path[0], null, ...path.slice(-before)]; // null: those between
+    above.forEach((a, i) => a ? add(a, 0, 100, i, stateOf(a), label(a), describe(a, all[0]), a) :
+        add(null, 0, 100, i, 'rest', plural(path.length - before - 1, 'level'), 'levels between', path[path.length - before - 1]));
+    const scale = 100 / top.taken, open = top.taken ? [[top, 0, above.length, false]] : [];
+    while (open.length) {
+      const [a, left, level, second] = open.pop();
+      add(a, left, a.taken * scale, level, stateOf(a) || (second ? 'second' : ''), label(a), describe(a, all[0]), a === top && a.parent ? a.parent : a);
+      const below = [...a.below].sort((x, y) => y.taken - x.taken).filter(c => c.taken);
+      const sum = list => list.reduce((n, c) => n + c.taken, 0);
+      if (level - above.length >= deepest) {
+        if (below.length) add(null, left, sum(below) * scale, level + 1, 'rest', 'deeper levels', 'Deeper levels: select this box to see them.', a);
+        continue;
       }
-      const sum = rest.reduce((n, c) => n + c.taken, 0);
-      if (sum * scale >= least / 2)
-        add(null, at, sum * scale, level + 1, 'rest', plural(rest.length, 'smaller account'),
-            plural(rest.length, 'smaller account') + ': ' + bytes(sum) + '\n' + rest.slice(0, 12).map(c => c.name + ' ' + bytes(c.taken)).join('\n'), a);
-    };
-    path.forEach((a, i) => add(a, 0, 100, i, stateOf(a), a.name + '  ' + bytes(a.used), describe(a, all[0]), a));
-    if (top.taken) put(top, 0, 100 / top.taken, path.length, false);
+      const boxes = below.filter(c => c.taken * scale >= least), rest = below.slice(boxes.length), next = [];
+      let at = left;
+      boxes.forEach((c, i) => { next.push([c, at, level + 1, i % 2 !== 0 ? !second : second]); at += c.taken * scale; });
+      open.push(...next.reverse()); // at most 400, as each takes `least`
+      if (sum(rest) * scale >= least / 2)
+        add(null, at, sum(rest) * scale, level + 1, 'rest', plural(rest.length, 'smaller account'),
+            plural(rest.length, 'smaller account') + ': ' + bytes(sum(rest)) + '\n' + rest.slice(0, 12).map(c => isolated(c.name) + ' ' + bytes(c.taken)).join('\n'), a);
+    }
     box.style.height = levels * height + 'px';
     if (kept) kept.focus({preventScroll: true});
   }
@@ -129,15 +178,15 @@ function icicle(all) {
   return el('figure', {}, box, el('figcaption', {}, 'Width: bytes. A part of a box without a box below it is the account’s own. ' +
       'Select a box to enlarge it, once more to go back.'),
     legend([['var(--used)', 'used'], ['var(--near)', 'at least 90 % of its limit'], ['var(--refused)', 'requests were refused at its limit'],
-      ['reserved', 'reserved or granted, not used']]));
+      ['reserved', 'reserved or granted, not used'], ['rest', 'smaller accounts together']]));
 }
 function accountTable(all, caption) {
   const beyond = all.some(a => a.beyond), isLong = all.length > 60;
   const rows = all.map(a => {
     const fold = a.below.length === 0 ? el('span', {class: 'fold', style: 'display:inline-block'}) :
-        el('button', {type: 'button', class: 'fold', 'aria-expanded': 'true', 'aria-label': 'accounts below ' + a.name}, '▾');
+        el('button', {type: 'button', class: 'fold', 'aria-expanded': 'true', 'aria-label': 'accounts below ' + isolated(a.name)}, '▾');
     const tr = el('tr', {'data-account': a.path},
-      el('th', {scope: 'row', style: `padding-left:${.3 + a.depth * 1.1}rem`}, fold, nameOf(a.name)),
+      el('th', {scope: 'row', class: a.depth > 11 ? 'deep' : a.depth > 3 ? 'level' : null, style: `--level:${a.depth}`, 'data-level': a.depth}, fold, nameOf(a.name)),
       bytesCell(a.used), el('td', {}, bar(a.used, all[0].used)), bytesCell(a.own), bytesCell(a.peak), cell(a.limit, limitText(a.limit)),
       bytesCell(a.reservation), bytesCell(a.spilled), countCell(a.waiting), countCell(a.refused), beyond ? countCell(a.beyond) : null);
     a.row = tr;
@@ -153,10 +202,9 @@ function accountTable(all, caption) {
   function show() {
     const text = find.value.toLowerCase();
     const hits = new Set();
-    if (text) for (const a of all) if (a.name.toLowerCase().includes(text)) for (let p = a; p; p = p.parent) hits.add(p);
+    if (text) for (const a of all) if (a.name.toLowerCase().includes(text)) for (let p = a; p && !hits.has(p); p = p.parent) hits.add(p);
     for (const a of all) {
-      let hidden = false;
-      for (let p = a.parent; p && !hidden; p = p.parent) hidden = p.folded;
+      const hidden = a.inFold = a.parent !== null && (a.parent.inFold || a.parent.folded);
       a.row.hidden = text ? !hits.has(a) : hidden;
     }
   }
@@ -167,6 +215,7 @@ function accountTable(all, caption) {
     table(caption, ['account', 'used', '', 'own', 'peak', 'limit', 'reserved', 'spilled', 'waiting', 'refused', ...(beyond ? ['beyond its limit'] : [])], rows, {class: 'accounts'}));
 }
 function accountViews(trees) { // [{kind, json, missing}] of one root
+  const now = trees[trees.length - 1].json, first = trees[0].json, larger = (a, b) => b > a ? b : a;
   const views = trees.map(t => {
     const what = t.kind === 'peak' ? 'at the peak' : 'now', all = listed(t.json);
     const caption = plural(all.length, 'account') + ' ' + what + (t.missing ? '; ' + plural(t.missing, 'more account') + ' had no line in the copy' : '');
@@ -178,23 +227,27 @@ function accountViews(trees) { // [{kind, json, missing}] of one root
     views.forEach((o, i) => { o.view.hidden = o !== v; buttons[i].setAttribute('aria-pressed', o === v); });
   }
   choose(views[0]);
-  return el('div', {}, views.length > 1 ? el('div', {class: 'tools', role: 'group', 'aria-label': 'moment'}, ...buttons) : null, ...views.map(v => v.view));
+  return el('div', {}, facts([['limit', limitText(now.limit)], ['peak', bytes(larger(now.peak, first.peak))], trees.some(t => t.kind === 'accounts') ? ['used now', bytes(now.used)] : null,
+      now.spilled ? ['spilled', bytes(now.spilled)] : null, now.refused ? ['refused at its limit', number(now.refused)] : null,
+      now.beyond ? ['charged beyond its limit, by force', number(now.beyond)] : null]), views.length > 1 ? el('div', {class: 'tools', role: 'group', 'aria-label': 'moment'}, ...buttons) : null, ...views.map(v => v.view));
 }
 )js"
                                                 R"js(
 // ---- memory over time ----
-function timeline(line, limit, source) {
-  const all = line.samples, end = Math.max(1, ...all.map(s => s.ns), ...line.marks.map(m => m.ns));
+function timeline(line, source) {
+  const all = line.samples, limit = line.account && !unlimited(line.account.limit) ? line.account.limit : 0;
+  const end = line.marks.reduce((n, m) => Math.max(n, m.ns), all.reduce((n, s) => Math.max(n, s.ns), 1));
   const most = name => all.reduce((n, s) => Math.max(n, s[name] || 0), 0);
   const has = name => all.some(s => s[name] !== undefined);
   const charged = most('charged'), resident = most('resident'), spilled = most('spilled');
   const shownLimit = limit && limit <= 3 * Math.max(charged, resident) ? limit : 0;
   const high = Math.max(charged, resident, shownLimit, 1) * 1.04;
   const kinds = ['wait', 'rollback', 'split', 'refusal', 'spill', 'note'].filter(k => line.marks.some(m => m.kind === k));
-  const left = 92, right = 12, upper = 8, body = 240, lane = 18, low = has('spilled') && spilled ? 70 : 0;
+  const heading = kind => `${kind}: ${number(sum(kind))}`;
+  const left = 16 + 6 * kinds.reduce((n, kind) => Math.max(n, heading(kind).length), 10), right = 12, upper = 8, body = 240, lane = 18, low = has('spilled') && spilled ? 70 : 0;
   const holder = el('figure', {class: 'timeline'});
   const tip = document.getElementById('tip');
-  const sum = kind => line.marks.reduce((n, m) => n + (m.kind === kind ? m.count : 0), 0);
+  function sum(kind) { return line.marks.reduce((n, m) => n + (m.kind === kind ? m.count : 0), 0); }
   function steps(name, x, y) {
     let d = '', before = false;
     all.forEach((s, i) => {
@@ -205,20 +258,24 @@ function timeline(line, limit, source) {
     });
     return d;
   }
-  // Distances of grid lines: of bytes a power of two, of time 1, 2 or 5 times a power of ten.
+  // Distances of grid lines: of bytes a power of two, of time 1, 2 or 5 times a power of ten, or as clocks have it.
   const byteStep = (n, lines) => 2 ** Math.max(0, Math.ceil(Math.log2(n / lines)));
-  function timeStep(n) { const p = 10 ** Math.max(0, Math.floor(Math.log10(n / 8))); return [1, 2, 5, 10].map(f => f * p).find(s => n / s <= 8) || 10 * p; }
+  function timeStep(n, lines) {
+    if (n < 120e9) { const p = 10 ** Math.max(0, Math.floor(Math.log10(n / lines))); return [1, 2, 5, 10].map(f => f * p).find(s => n / s <= lines) || 10 * p; }
+    return [15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200].map(s => s * 1e9).find(s => n / s <= lines) || 86400e9 * Math.ceil(n / 86400e9 / lines);
+  }
   function draw() {
-    const width = Math.max(360, holder.clientWidth || 1000), lanes = upper + body + 24 + (low ? low + 14 : 0), height = lanes + kinds.length * lane + 6;
+    const width = Math.max(left + right + 60, holder.clientWidth || 1000), lanes = upper + body + 24 + (low ? low + 14 : 0), height = lanes + kinds.length * lane + 6;
     const x = ns => left + ns / end * (width - left - right), y = n => upper + body * (1 - n / high);
     const svg = el('svg', {viewBox: `0 0 ${width} ${height}`, height, tabindex: 0, role: 'img',
       'aria-label': `charged at most ${bytes(charged)} in ${seconds(end)}; arrow keys move through the samples`});
     const grid = (y1, n, text) => svg.append(el('line', {class: 'grid', x1: left, x2: width - right, y1, y2: y1}),
         el('text', {x: left - 6, y: y1 + 4, 'text-anchor': 'end'}, text));
     for (let n = 0, by = byteStep(high, 6); n <= high; n += by) grid(y(n), n, n === 0 ? '0' : bytes(n));
-    for (let t = 0, by = timeStep(end); t <= end; t += by)
+    for (let t = 0, by = timeStep(end, Math.min(8, Math.max(1, Math.floor((width - left - right) / 70)))); t <= end; t += by)
       svg.append(el('line', {class: 'grid', x1: x(t), x2: x(t), y1: upper, y2: height - 6}),
-          el('text', {x: x(t), y: upper + body + 14, 'text-anchor': 'middle'}, seconds(t).replace(/\.0+ /, ' ')));
+          el('text', {x: x(t), y: upper + body + 14, 'text-anchor': x(t) > width - 36 ? 'end' : 'middle'},
+            (t && end >= 120e9 ? minutes(t) : seconds(t)).replace(/\.0+ /, ' ')));
     if (all.length) {
       svg.append(el('path', {class: 'area', d: steps('charged', x, y) + `V${y(0)}H${x(all[0].ns)}Z`}));
       if (has('resident')) svg.append(el('path', {class: 'line resident', d: steps('resident', x, y)}));
@@ -232,10 +289,10 @@ function timeline(line, limit, source) {
     }
     kinds.forEach((kind, i) => {
       const top = lanes + i * lane;
-      svg.append(el('text', {x: left - 6, y: top + 13, 'text-anchor': 'end'}, `${kind}: ${number(sum(kind))}`));
+      svg.append(el('text', {x: left - 6, y: top + 13, 'text-anchor': 'end'}, heading(kind)));
       for (const m of line.marks) if (m.kind === kind)
         svg.append(el('rect', {class: 'tick ' + kind, x: x(m.ns) - 1, y: top + 3, width: 2.5, height: lane - 6},
-            el('title', {}, `${seconds(m.ns)}: ${plural(m.count, kind)}${m.text ? ', ' + (m.count > 1 ? 'the first: ' : '') + m.text : ''}`)));
+            el('title', {}, `${seconds(m.ns)}: ${plural(m.count, kind)}${m.text ? ', ' + (m.count > 1 ? 'the first: ' : '') + isolated(m.text) : ''}`)));
     });
     const cross = el('line', {class: 'cross', y1: upper, y2: height - 6, visibility: 'hidden'});
     svg.append(cross);
@@ -266,7 +323,7 @@ function timeline(line, limit, source) {
       point(at + by, r.left + x(all[Math.min(all.length - 1, Math.max(0, at + by))].ns), r.top + upper);
     });
     holder.replaceChildren(svg, legend([['var(--charged)', 'charged'], has('resident') ? ['var(--resident)', 'resident (dashed)'] : null,
-      low ? ['var(--spilled)', 'spilled so far (dotted)'] : null, shownLimit ? ['var(--limit)', 'limit ' + bytes(limit)] : null].filter(l => l)));
+      low ? ['var(--spilled)', 'spilled so far (dotted)'] : null, limit ? ['var(--limit)', 'limit ' + bytes(limit) + (shownLimit ? '' : ', above what is shown')] : null].filter(l => l)));
   }
   let drawn = 0;
   new ResizeObserver(() => { if (holder.clientWidth !== drawn) { drawn = holder.clientWidth; draw(); } }).observe(holder);
@@ -290,7 +347,7 @@ function rowTypes(r) {
   if (r.at_peak) add(r.at_peak.types, 'peak');
   if (types.size === 0) return null;
   const sorted = [...types.values()].sort((a, b) => Math.max(b.now.bytes, b.peak.bytes) - Math.max(a.now.bytes, a.peak.bytes));
-  const most = Math.max(...sorted.map(t => Math.max(t.now.bytes, t.peak.bytes))), top = sorted.slice(0, 20);
+  const most = sorted.reduce((n, t) => Math.max(n, t.now.bytes, t.peak.bytes), 0), top = sorted.slice(0, 20);
   const caption = 'row types' + (r.at_peak ? ', now and when ' + bytes(r.at_peak.charged) + ' were charged' : ' now') +
       (r.now.exact && (!r.at_peak || r.at_peak.exact) ? '' : ' (estimated)') + (sorted.length > 20 ? `; the 20 largest of ${sorted.length}` : '');
   return table(caption, ['row type', 'rows', 'bytes', '', ...(r.at_peak ? ['rows at the peak', 'bytes at the peak', ''] : [])],
@@ -347,17 +404,18 @@ function pageMap(p) {
     figure.append(svg);
   }
   gap(p.pages - behind);
-  figure.append(legend([['var(--page-0)', 'rows, few slots in use'], ['var(--page-10)', 'rows, all slots in use'], ['var(--huge)', 'huge rows'],
-      ['var(--idle)', 'free, may hold memory'], ['var(--line)', 'free'], ['var(--other)', 'of another owner'], ['var(--panel)', 'never used']]),
-    table(`pages of ${bytes(p.page_bytes)} in arena ${p.arena}` + (each > 1 ? `; a cell of the map is ${each} pages` : ''), ['pages', 'number', 'bytes'],
+  figure.append(legend([['slots', 'var(--page-0)', 'rows, few slots in use'], ['slots', 'var(--page-10)', 'rows, all slots in use'], ['huge', 'var(--huge)', 'huge rows'],
+      ['free_dirty', 'var(--idle)', 'free, may hold memory'], ['free', 'var(--line)', 'free'], ['other', 'var(--other)', 'of another owner'],
+      ['untouched', 'var(--panel)', 'never used']].filter(([kind]) => drawn && count[kind]).map(([, look, text]) => [look, text])),
+    table(`pages of ${bytes(p.page_bytes)} in arena ${isolated(p.arena)}` + (each > 1 ? `; a cell of the map is ${each} pages` : ''), ['pages', 'number', 'bytes'],
       pageKinds.filter(([k]) => count[k]).map(([k, text]) => el('tr', {}, el('th', {scope: 'row'}, text.replace(', darker the fuller', '')), countCell(count[k]),
         bytesCell(count[k] * p.page_bytes))), {class: 'page-kinds'}));
   return figure;
 }
 function rowManager(r, pages) {
   return [facts([['limit', limitText(r.limit)], ['charged', bytes(r.charged)], ['peak', bytes(r.peak)], ['live rows', number(r.live_rows)],
-      ['live bytes', bytes(r.live_bytes)], ['live of charged', r.live_percent_of_charged + ' %'], ['resident', bytes(r.arena.resident)],
-      ['largest free run', bytes(r.arena.largest_free_run)]]), rowTypes(r), pages ? pageMap(pages) : null,
+      ['live bytes', bytes(r.live_bytes)], ['live of charged', r.live_percent_of_charged + ' %'], ['resident in the whole arena', bytes(r.arena.resident)],
+      ['largest free run of the arena', bytes(r.arena.largest_free_run)]]), rowTypes(r), pages ? pageMap(pages) : null,
     r.heaps.length ? el('details', {}, el('summary', {}, plural(r.heaps.length, 'heap')), table('heaps', ['heap', 'row type', 'slot bytes', 'live rows', 'cached rows', 'pages', 'bytes'],
       r.heaps.map(h => el('tr', {}, el('th', {scope: 'row'}, nameOf(h.name)), el('td', {}, nameOf(h.type || 'many')), countCell(h.slot_bytes), countCell(h.live_rows),
         countCell(h.cached_rows), countCell(h.pages), bytesCell(h.bytes))), {class: 'heaps'})) : null];
@@ -365,10 +423,10 @@ function rowManager(r, pages) {
 
 // ---- chunk arenas ----
 function chunkArena(c) {
-  const most = Math.max(1, ...c.classes.map(k => (k.live + k.cached) * k.bytes));
+  const most = c.classes.reduce((n, k) => Math.max(n, (k.live + k.cached) * k.bytes), 1);
   return [facts([['limit', limitText(c.limit)], ['charged', bytes(c.charged)], ['peak', bytes(c.peak)], ['live', bytes(c.live)], ['live blocks', number(c.live_blocks)],
       ['cached', bytes(c.cached)], ['free', bytes(c.free)], ['largest free run', bytes(c.largest_free_run)], ['waste', c.waste_percent + ' %'], ['refused', number(c.refused)]]),
-    c.classes.length ? el('details', {open: c.classes.length <= 24 && c.live + c.cached > 0}, el('summary', {}, c.classes.length + ' classes of blocks'),
+    c.classes.length ? el('details', {open: c.classes.length <= 24 && c.live + c.cached > 0}, el('summary', {}, c.classes.length === 1 ? '1 class of blocks' : number(c.classes.length) + ' classes of blocks'),
       table('blocks by their class', ['block', 'live', 'live bytes', '', 'cached', 'cached bytes', '', 'allocations'],
       c.classes.map(k => el('tr', {}, el('th', {scope: 'row'}, bytes(k.bytes)), countCell(k.live), bytesCell(k.live * k.bytes), el('td', {}, bar(k.live * k.bytes, most)),
         countCell(k.cached), bytesCell(k.cached * k.bytes), el('td', {}, bar(k.cached * k.bytes, most, 'resting')), countCell(k.allocations))), {class: 'classes'})) : null];
@@ -376,39 +434,34 @@ function chunkArena(c) {
 
 // ---- the page ----
 function drawPage() {
+  document.getElementById('cut').hidden = document.getElementById('whole') !== null; // what follows may fail, and the file be whole
   const main = document.querySelector('main'), data = [];
   for (const s of document.querySelectorAll('script[data-kind]')) {
     try {
-      data.push({kind: s.dataset.kind, id: s.id, missing: Number(s.dataset.missing || 0), json: JSON.parse(s.textContent)});
-    } catch (e) { // the page was cut inside of it; the notice at its top says so
-      main.append(el('p', {class: 'quiet'}, `The data of ${s.dataset.kind} are not whole.`));
+      data.push({kind: s.dataset.kind, id: s.id, missing: Number(s.dataset.missing || 0), json: parsed(s.textContent)});
+    } catch (e) { // often the page was cut inside of it, and the notice at its top says so
+      main.append(el('p', {class: 'failed'}, `The data of ${s.dataset.kind} cannot be read: ${e.message}.`));
     }
   }
   const of = kind => data.filter(d => d.kind === kind);
   const trees = []; // of each root: at its peak, now
   for (const d of [...of('peak'), ...of('accounts')].filter(d => d.json.name !== undefined)) {
-    const isRoot = (now, peak) => now === peak || (peak.endsWith('...') && now.startsWith(peak.slice(0, -3))); // a copy cuts names
-    const same = trees.find(t => isRoot(d.json.name, t[0].json.name) && !t.some(o => o.kind === d.kind));
+    const same = trees.find(t => d.json.tree && d.json.tree === t[0].json.tree && !t.some(o => o.kind === d.kind));
     if (same) same.push(d); else trees.push([d]);
   }
   main.append(...document.querySelectorAll('section.report')); // first
-  const root = trees.length ? trees[0][trees[0].length - 1].json : null, peak = trees.length ? trees[0][0].json : null;
-  if (root) main.append(facts([['limit of ' + (root.name || '(no name)'), limitText(root.limit)], ['peak', bytes(Math.max(root.peak, peak.peak))], ['used now', bytes(root.used)],
-    root.spilled ? ['spilled', bytes(root.spilled)] : null, root.refused ? ['refused at its limit', number(root.refused)] : null,
-    root.beyond ? ['charged beyond its limit, by force', number(root.beyond)] : null]));
   for (const d of of('timeline'))
     if (d.json.samples.length || d.json.marks.length)
-      section('Memory over time', null, timeline(d.json, root && !unlimited(root.limit) ? root.limit : 0, d.id));
-  for (const t of trees) section('Accounts of ' + (t[0].json.name || '(no name)'), null, accountViews(t));
+      section(['Memory over time', ...(d.json.account ? [': ', bdi(d.json.account.name)] : [])], () => [timeline(d.json, d.id)]);
+  for (const t of trees) section(['Accounts of ', bdi(t[t.length - 1].json.name)], () => [accountViews(t)]);
   const list = (title, all, name, draw) => {
-    if (all.length) section(title, null, ...all.map((d, i) => el('details', {open: all.length <= 3 || i === 0, 'data-source': d.id},
-      el('summary', {}, el('h3', {}, name(d)), ' ' + bytes(d.json.charged) + ' charged'), ...draw(d).filter(c => c))));
+    if (all.length) section(title, () => all.map((d, i) => fill(el('details', {open: all.length <= 3 || i === 0, 'data-source': d.id},
+      el('summary', {}, el('h3', {}, bdi(name(d))), ' ' + bytes(d.json.charged) + ' charged')), () => draw(d))));
   };
   const maps = of('pages');
   list('Row managers', of('rows'), d => d.json.manager, d => rowManager(d.json, (maps.find(m => m.id === d.id + '-pages') || {}).json));
   list('Chunk arenas', of('chunks'), d => d.json.chunk_arena, d => chunkArena(d.json));
   if (!main.firstElementChild) main.append(el('p', {}, 'The program gave this page nothing to show.'));
-  document.getElementById('cut').hidden = document.getElementById('whole') !== null;
 }
 document.addEventListener('DOMContentLoaded', drawPage);
 )js";

@@ -20,22 +20,25 @@ inline constexpr std::string_view html_style = R"css(
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1rem 1.25rem 3rem; max-width: 84rem; background: var(--back); color: var(--text);
   font: 15px/1.45 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
-h1 { font-size: 1.5rem; margin: .2rem 0 .8rem; overflow-wrap: anywhere; }
+h1, h2, h3, .facts { overflow-wrap: anywhere; } h1 { font-size: 1.5rem; margin: .2rem 0 .8rem; }
 h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; border-bottom: 1px solid var(--line); padding-bottom: .2rem; }
 h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
 p { margin: .3rem 0; } .quiet, figcaption, caption { color: var(--quiet); font-size: .87rem; }
 figure { margin: .5rem 0; } figcaption { margin-top: .3rem; } caption { text-align: left; padding: .2rem 0; white-space: nowrap; }
-#cut { border: 2px solid var(--refused); padding: .5rem .8rem; }
+#cut, .failed { border: 2px solid var(--refused); padding: .5rem .8rem; }
 .facts { display: flex; flex-wrap: wrap; gap: .5rem; margin: .5rem 0; padding: 0; }
-.facts div { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .35rem .7rem; }
+.facts div { max-width: 100%; background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .35rem .7rem; }
 .facts dt { color: var(--quiet); font-size: .8rem; } .facts dd { margin: 0; font-variant-numeric: tabular-nums; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
 th, td { padding: .15rem .5rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
-th:first-child, td:first-child { text-align: left; } thead th { color: var(--quiet); font-weight: 600; }
-tbody tr:hover { background: var(--panel); }
-.name { display: inline-block; max-width: 24rem; overflow: hidden; text-overflow: ellipsis; vertical-align: bottom; }
+th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--back); } thead th { color: var(--quiet); font-weight: 600; }
+tbody tr:hover, tbody tr:hover th { background: var(--panel); }
+.name { display: inline-block; max-width: min(24rem, 30vw); overflow: hidden; text-overflow: ellipsis; vertical-align: bottom; }
 tbody th { font-weight: normal; }
+.accounts tbody th { padding-left: calc(.3rem + min(var(--level) * 1.1rem, 13.2rem, 18vw)); }
+.deep::before { content: attr(data-level); color: var(--quiet); font-size: .75rem; }
+@media (max-width: 70rem) { .level::before { content: attr(data-level); color: var(--quiet); font-size: .75rem; } }
 .fold { border: 0; background: none; color: inherit; width: 1.4rem; padding: 0; cursor: pointer; font: inherit; }
 .bar { display: inline-block; width: 6rem; height: .6rem; background: var(--line); vertical-align: middle; }
 .bar i { display: block; height: 100%; background: var(--charged); }
@@ -55,10 +58,11 @@ button, input { font: inherit; font-size: .87rem; }
   text-align: left; border: 1px solid var(--back); border-radius: 3px; background: var(--used); color: var(--on-box);
   cursor: pointer; font-size: .8rem; }
 .box.second { background: var(--used-2); } .box.near { background: var(--near); }
-.box.refused { background: var(--refused); color: #fff; } .box.rest { background: var(--line); color: var(--text); }
+.box.refused { background: var(--refused); color: #fff; } .rest { background: var(--line); color: var(--text); }
 .box i, .reserved { background: repeating-linear-gradient(45deg, #fff9 0 3px, #0003 3px 6px); }
 .box i { position: absolute; top: 0; bottom: 0; right: 0; }
-.box span { position: relative; }
+.box span { position: relative; display: flex; flex-wrap: wrap; gap: .6em; height: 1.5em; overflow: hidden; } /* a number is whole, or not there */
+.box bdi { overflow: hidden; text-overflow: ellipsis; max-width: max(min(100%, 8em), 100% - 7em); }
 svg { display: block; width: 100%; font-size: 11px; } svg text { fill: var(--quiet); }
 .line { fill: none; stroke-width: 1.6; } .charged { stroke: var(--charged); }
 .resident { stroke: var(--resident); stroke-dasharray: 6 3; } .spilled { stroke: var(--spilled); stroke-dasharray: 2 2; }

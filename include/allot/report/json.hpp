@@ -1,11 +1,13 @@
 // Writes JSON into a text_writer: it sets commas and quotes, the caller nests.
 //
+// Invariant: the text is valid UTF-8, whatever the names are (core/utf8.hpp).
 // Never allocates. If the buffer is too small, the text is cut and is no JSON: check is_truncated(). Threads: one per
 // writer.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
+#include <allot/core/utf8.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -68,12 +70,12 @@ class json_writer {
     }
     void quoted(std::string_view text) noexcept {
         out_.put('"');
-        for (const char c : text) {
-            const auto code = static_cast<unsigned char>(c);
-            if (c == '"' || c == '\\') out_.put('\\').put(c);
+        detail::each_character(text, [this](std::string_view c) {
+            const auto code = static_cast<unsigned char>(c[0]);
+            if (c == "\"" || c == "\\") out_.put('\\').put(c);
             else if (code >= 0x20) out_.put(c);
             else out_.put("\\u00").put("0123456789abcdef"[code / 16]).put("0123456789abcdef"[code % 16]);
-        }
+        });
         out_.put('"');
     }
     text_writer& out_;

@@ -182,15 +182,24 @@ class memory_timeline {
     std::size_t spilled_ = timeline_sample::unknown; // by the last sample that knew it
 };
 
+/// The account that a timeline was sampled of.
+struct timeline_subject {
+    std::string_view name;
+    std::size_t limit;
+};
+
 /// Writes {"interval_ns": .., "samples": [..], "marks": [..]}, with samples {"ns": 0, "charged": .., "resident": ..,
 /// "spilled": ..} and marks {"ns": .., "kind": "wait", "count": 1, "text": ".."}. Times count from the first; an
-/// unknown number is left out.
-inline void write_timeline_json(text_writer& out, const memory_timeline& line) noexcept {
+/// unknown number is left out. With a subject: also "account": {"name": .., "limit": ..}.
+inline void write_timeline_json(text_writer& out, const memory_timeline& line,
+                                const timeline_subject* of = nullptr) noexcept {
     std::uint64_t first = UINT64_MAX;
     line.visit_samples([&](const timeline_sample& s) { first = std::min(first, s.ns); });
     line.visit_marks([&](const timeline_mark& m) { first = std::min(first, m.ns); });
     json_writer json{out};
-    json.open().put("interval_ns", line.interval()).key("samples").open('[');
+    json.open().put("interval_ns", line.interval());
+    if (of != nullptr) json.key("account").open().put("name", of->name).put("limit", of->limit).close();
+    json.key("samples").open('[');
     line.visit_samples([&](const timeline_sample& s) {
         json.open().put("ns", s.ns - first).put("charged", s.charged);
         if (s.resident != memory_timeline::unknown) json.put("resident", s.resident);

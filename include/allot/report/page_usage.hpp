@@ -76,7 +76,7 @@ template <class Rows, class Draw> void draw_pages(const Rows& rows, Draw draw) n
 /// Writes 64 pages per line, after the number of the first; equal lines of one letter are counted, not repeated.
 template <class Rows> void write_page_usage(text_writer& out, const Rows& rows) noexcept {
     const page_arena& arena = rows.arena();
-    out.put("pages of ").bytes(arena.page_bytes()).put(" in arena ").put(arena.name());
+    out.put("pages of ").bytes(arena.page_bytes()).put(" in arena ").name(arena.name());
     out.put(": - untouched, . free, ',' free with memory, 0-9 tenths of slots in use, F full, H huge, # other")
         .newline();
     char last = 0; // the only letter of the line before; 0 if several

@@ -34,7 +34,7 @@ inline void write_types(text_writer& out, const type_histogram& types) noexcept 
     const std::size_t all = types.bytes();
     types.for_each([&](const type_usage& u) {
         out.put("    ")
-            .put(type_text(u))
+            .name(type_text(u))
             .put(": ")
             .number(u.rows)
             .put(u.rows == 1 ? " row, " : " rows, ")
@@ -57,7 +57,7 @@ inline void write_types(json_writer& json, const type_histogram& types) noexcept
 template <class Rows> void write_report(text_writer& out, const Rows& rows) noexcept {
     const auto now = rows.stats();
     const auto pages = rows.arena().stats();
-    out.put("row manager ").put(rows.name()).put(" (set ").put(type_name<typename Rows::set>()).put(")").newline();
+    out.put("row manager ").name(rows.name()).put(" (set ").put(type_name<typename Rows::set>()).put(")").newline();
     out.put("  limit ").bytes(now.limit).put(", charged ").bytes(now.charged).put(", peak ").bytes(now.peak).newline();
     out.put("  live ").number(now.live_rows).put(" rows of ").bytes(now.live_bytes).put(", ");
     out.hundredths(detail::share(now.live_bytes, now.charged))
@@ -67,9 +67,9 @@ template <class Rows> void write_report(text_writer& out, const Rows& rows) noex
     rows.arena().report(out);
     out.put("  heaps").newline();
     rows.usage([&](const heap_usage& u) {
-        out.put("    ").put(u.name);
+        out.put("    ").name(u.name);
         if (u.slot_bytes != 0) out.put(" of ").number(u.slot_bytes).put(" bytes");
-        if (u.type != nullptr) out.put(" (").put(u.type->name).put(")");
+        if (u.type != nullptr) out.put(" (").name(u.type->name).put(")");
         out.put(": ")
             .number(u.live_rows)
             .put(" live, ")

@@ -25,7 +25,7 @@ inline std::uint64_t thread_number(std::uintptr_t token) noexcept { return token
 /// Writes one line per event, oldest first: "     12.34 us  thread 12345  page taken  1 MiB, charged 3 MiB".
 template <class Rows> void write_trace(text_writer& out, const Rows& rows) noexcept {
     out.put("trace of row manager ")
-        .put(rows.name())
+        .name(rows.name())
         .put(", ")
         .number(rows.trace_events())
         .put(" events so far")
@@ -34,7 +34,7 @@ template <class Rows> void write_trace(text_writer& out, const Rows& rows) noexc
         out.hundredths(ns / 10).put(" us").column(16).put("thread ").number(detail::thread_number(e.thread)).column(35);
         out.put(text_of(e.kind)).column(51).bytes(static_cast<std::size_t>(e.bytes)).put(", charged ");
         out.bytes(static_cast<std::size_t>(e.held));
-        if (*e.name != 0) out.put(", ").put(e.name);
+        if (*e.name != 0) out.put(", ").name(e.name);
         out.newline();
     });
 }

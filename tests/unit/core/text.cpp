@@ -50,6 +50,30 @@ TEST_CASE("a text that does not fit ends in dots and never leaves its buffer") {
     CHECK(buffer[8] == '#');
 }
 
+TEST_CASE("a text is not cut within a character, and a name is one line of UTF-8") {
+    const std::string euro = "\xE2\x82\xAC", lost = "\xEF\xBF\xBD";
+    char buffer[512];
+    for (std::size_t before = 0; before != 12; ++before) { // capacity 10: 7 bytes and the dots
+        text_writer out{buffer, 11};
+        out.put(std::string(before, 'a') + euro + euro + euro + euro).put("more");
+        std::string is(before < 7 ? before : 7, 'a');
+        while (is.size() + 3 <= 7) is += euro;
+        CHECK(out.view() == is + "...");
+        CHECK(std::strlen(buffer) == out.size());
+    }
+    text_writer wrong{buffer, 11}; // no UTF-8: cut anywhere
+    wrong.put(std::string(20, '\x80'));
+    CHECK(wrong.view() == std::string(7, '\x80') + "...");
+    text_writer out{buffer};
+    out.name("a\nb\x7f" + euro + "\xFF\xE2\x82 \xE2\x80\xAE\xE2\x81\xA6z");
+    CHECK(out.view() == "a\xE2\x90\x8A"
+                        "b\xE2\x90\xA1" +
+                            euro + lost + lost + ' ' + lost + lost + 'z');
+    out.clear();
+    out.brief(std::string(60, 'x') + euro + euro);
+    CHECK(out.view() == std::string(60, 'x') + "...");
+}
+
 TEST_CASE("the smallest buffers hold what they can") {
     char buffer[4] = {'#', '#', '#', '#'};
     text_writer none{buffer, 1};

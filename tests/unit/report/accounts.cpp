@@ -1,4 +1,5 @@
-// The report of a tree of accounts whose first waiter was passed. Other lines: unit/account/closing, account_peak.
+// The report of a tree of accounts whose first waiter was passed, and names of any bytes. Other lines:
+// unit/account/closing, account_peak.
 #include <support/catch.hpp>
 #include <support/rescue.hpp>
 
@@ -32,4 +33,38 @@ TEST_CASE("a report says how many requests passed the first one that waits", "[r
     allot::write_accounts(out, root);
     CHECK(std::string(out.c_str()).find("passed by") == std::string::npos);
     big.refund(500);
+}
+
+TEST_CASE("JSON of accounts is UTF-8, and says of which tree it is", "[reports]") {
+    const std::string euro = "\xE2\x82\xAC";
+    char text[4096];
+    allot::text_writer out{text};
+    for (std::size_t before = 40; before != 47; ++before) { // a copy at the peak has 47 bytes of a name
+        const std::string long_name = std::string(before, 'a') + euro + euro + euro;
+        account root{name{long_name.c_str()}}, other{name{long_name.c_str()}}, below{root, name{"a\xFF\n"}};
+        allot::account_line lines[1];
+        allot::account_peak at{lines};
+        root.keep_peak(&at);
+        CHECK(below.try_charge(1));
+        root.keep_peak(nullptr);
+        std::string kept(before < 44 ? before : 44, 'a');
+        while (kept.size() + 3 <= 44) kept += euro;
+        out.clear();
+        allot::write_accounts_json(out, at);
+        CHECK_THAT(std::string(out.c_str()), ContainsSubstring("{\"name\":\"" + kept + "...\""));
+        const std::string tree = "\"tree\":" + std::to_string(root.tree_number()) + ',';
+        CHECK_THAT(std::string(out.c_str()), ContainsSubstring(tree));
+        out.clear();
+        allot::write_accounts_json(out, root);
+        CHECK_THAT(std::string(out.c_str()), ContainsSubstring(tree));
+        CHECK_THAT(std::string(out.c_str()), ContainsSubstring("\"name\":\"a\xEF\xBF\xBD\\u000a\""));
+        out.clear();
+        allot::write_accounts_json(out, below); // no root
+        CHECK(std::string(out.c_str()).find("\"tree\"") == std::string::npos);
+        CHECK(root.tree_number() == at.tree_number());
+        CHECK(root.tree_number() == below.tree_number());
+        CHECK(root.tree_number() != other.tree_number());
+        CHECK(other.tree_number() != 0);
+        below.refund(1);
+    }
 }

@@ -90,13 +90,20 @@ TEST_CASE("a page has what the reports write, whatever the names are", "[html]")
     line.add(50, 1000, 2000);
     line.mark(60, allot::timeline_event::wait, awful);
     const std::string page = page_of([&](allot::html_page& to) {
-        to.peak(fullest).accounts(root).timeline(line).rows(rows).chunks(blocks).out_of_memory("a < b & c\x01\n");
+        to.peak(fullest)
+            .accounts(root)
+            .timeline(line, query)
+            .rows(rows)
+            .chunks(blocks)
+            .out_of_memory("a < b & c\x01\n");
     });
 
     const json now = report_of(page, "accounts");
     CHECK(now["name"].text == awful_shown);
     CHECK(now["used"].number == static_cast<double>(root.used()));
     CHECK(now["children"].items[0]["children"].items.size() == 2);
+    CHECK(now["tree"].number == root.tree_number());
+    CHECK(report_of(page, "peak")["tree"].number == root.tree_number());
     CHECK(report_of(page, "peak")["used"].number == static_cast<double>(fullest.used()));
     CHECK(count_of(page, "data-missing=\"2\"") == 1); // two lines for four accounts
     const json report = report_of(page, "rows");
@@ -109,6 +116,8 @@ TEST_CASE("a page has what the reports write, whatever the names are", "[html]")
     CHECK(pages == map["pages"].number);
     CHECK(report_of(page, "chunks")["live_blocks"].number == 1);
     const json drawn = report_of(page, "timeline");
+    CHECK(drawn["account"]["name"].text == "query");
+    CHECK(drawn["account"]["limit"].number == static_cast<double>(SIZE_MAX));
     CHECK(drawn["samples"].items[0]["ns"].number == 0);
     CHECK(drawn["samples"].items[0]["resident"].number == 2000);
     CHECK_FALSE(drawn["samples"].items[0].has("spilled"));
@@ -177,6 +186,18 @@ TEST_CASE("a page whose sink fails is not whole, and the sink is not called agai
         CHECK(parts == fails); // no call after the one that failed
     }
     CHECK(fails > 2);
+    fails = 20, parts = 0, all.clear();
+    {
+        allot::html_page page{to};
+        page.accounts(root).out_of_memory("last\n");
+    } // as where an exception leaves the scope
+    CHECK(count_of(all, "<pre>\nlast\n</pre>") == 1);
+    CHECK(count_of(all, whole) == 0);
+    fails = 1, parts = 0;
+    {
+        allot::html_page page{to};
+    }
+    CHECK(parts == 1);
 }
 
 TEST_CASE("a page's file: written, cut, not to be opened, on a full disk", "[html]") {
