@@ -54,8 +54,8 @@ class pool_ledger : public tree_ledger {
 
     explicit pool_ledger(std::size_t limit = SIZE_MAX) noexcept : pool_ledger(limit, "") {}
     template <class... Values>
-    pool_ledger(std::size_t limit, const char* its_name,
-                Values&... given) noexcept // g++ -Wshadow sees what a lambda captures
+    // g++ -Wshadow takes what a lambda captures for a declaration that may shadow the user's.
+    pool_ledger(std::size_t limit, const char* its_name, Values&... given) noexcept
         : tree_ledger(std::in_place, [&] { return account_of(its_name, given...); }), pages_(limit, its_name) {}
 
     bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {

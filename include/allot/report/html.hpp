@@ -50,9 +50,9 @@ class html_page {
         begin(title);
     }
     /// Calls to(text) with parts of the page, each at most 16 KiB.
-    /// Requires: `to` outlives this object, whose destructor may call it, and throws nothing; it returns nothing, or false where it failed: then it is
-    /// not called again. It opens and closes no account of a tree that is shown, and allocates no row or block of an
-    /// object that is shown, since it is called while these are visited.
+    /// Requires: `to` outlives this object, whose destructor may call it, and throws nothing; it returns nothing, or
+    /// false where it failed: then it is not called again. It opens and closes no account of a tree that is shown, and
+    /// allocates no row or block of an object that is shown, since it is called while these are visited.
     template <class Sink>
         requires std::invocable<Sink&, std::string_view>
     explicit html_page(Sink& to, std::string_view title = "allot") noexcept
