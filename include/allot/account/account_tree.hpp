@@ -114,7 +114,7 @@ struct account_tree {
     account_node& root() const noexcept { return as_tenant.root; }
     // Of no other tree of the process, for reports; given when it is first asked for.
     std::uint32_t number() const noexcept {
-        static constinit std::atomic<std::uint32_t> last{0};
+        static std::atomic<std::uint32_t> last{0};
         std::uint32_t has = number_at.load(std::memory_order_relaxed);
         if (has == 0) {
             const std::uint32_t next = last.fetch_add(1, std::memory_order_relaxed) + 1;
