@@ -31,7 +31,9 @@ namespace cp = arrow::compute;
 using table = std::shared_ptr<arrow::Table>;
 
 // The set of docs/arrow.md.
-struct arrow_blocks : allot::policies<allot::ledger::tree, allot::heap::per_thread> {};
+struct arrow_blocks
+    : allot::policies<allot::ledger::tree, allot::heap::per_thread, allot::page::mapped<{.transparent_huge = false}>> {
+};
 
 struct options : bench::client_options {
     std::string data;

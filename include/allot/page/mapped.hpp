@@ -2,7 +2,8 @@
 //
 // Transparent huge pages are asked for beyond the first 16 MiB, where they do not inflate a small arena, unless the
 // limit is less than 64 MiB. A private arena is charged for them whole.
-// Cost: none for a used page; 2 us for each 4 KiB first touched, 0.1 us where the system has huge pages ready.
+// Cost: none for a used page; 2 us for each 4 KiB first touched, 0.1 us where the system has huge pages ready, 6 us where
+// a hypervisor has taken the free ones (free page reporting): then `transparent_huge = false` is cheaper.
 // Threads: those of arena. Source: HPCC roxiemem reserves its heap in this way, 2009.
 #pragma once
 
