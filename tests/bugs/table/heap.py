@@ -76,7 +76,7 @@ BUGS = {
         "if (count_ == 0) move_.begin();",
         "",
         "while (Page* const p = pages_.first()) {",
-        wait(1, 100) + "while (Page* const p = pages_.first()) {",
+        wait(1, 1000) + "while (Page* const p = pages_.first()) {",
         "provider_.given(count_, move_);",
         "provider_.given(count_);",
         law=2),
