@@ -3,9 +3,9 @@
 #   allot_program(target)                        warnings, sanitizers, checked builds, as the preset asks
 #   allot_example(name SOURCES a.cpp... [ARGS ...] [LIBRARIES ...] [TIMEOUT s])
 #                                                an executable that ctest runs, under the label "example"
-#   allot_bench(name [BRIEF] SOURCES a.cpp... [LIBRARIES ...])
-#                                                an executable; never checked, never sanitized. The smoke of a brief one takes
-#                                                less time to run than to optimize: the short run of the tests does not
+#   allot_bench(name [SHORT -O0] SOURCES a.cpp... [LIBRARIES ...])
+#                                                an executable; never checked, never sanitized. SHORT is its optimization in
+#                                                the short run of the tests, where its smoke runs for less time than -O2 takes
 
 option(ALLOT_STRICT "Our own programs: all warnings, as errors" OFF)
 option(ALLOT_CHECKED "Our own programs: checked builds of allot" OFF)
@@ -44,10 +44,10 @@ function(allot_example name)
 endfunction()
 
 function(allot_bench name)
-    cmake_parse_arguments(PARSE_ARGV 1 bench "BRIEF" "" "SOURCES;LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 1 bench "" "SHORT" "SOURCES;LIBRARIES")
     add_executable(${name} ${bench_SOURCES})
     target_link_libraries(${name} PRIVATE allot::allot ${bench_LIBRARIES})
-    if(bench_BRIEF AND ALLOT_TEST_EXTENT STREQUAL "short")
-        target_compile_options(${name} PRIVATE -O0)
+    if(bench_SHORT AND ALLOT_TEST_EXTENT STREQUAL "short")
+        target_compile_options(${name} PRIVATE ${bench_SHORT})
     endif()
 endfunction()

@@ -1,4 +1,4 @@
-# allot_together(sources result): files of twelve sources each, which share what they compile of allot. The headers of all
+# allot_together(sources result): files of 24 sources each, which share what they compile of allot. The headers of all
 # come first, so that each source is then in a namespace of its own, where its names meet nobody's. A source that asks for
 # the names of its own types says "// Compiled alone". A further argument begins the names of the files.
 function(allot_together sources result)
@@ -15,7 +15,7 @@ function(allot_together sources result)
     endif()
     while(sources)
         list(LENGTH files n)
-        list(SUBLIST sources 0 12 some)
+        list(SUBLIST sources 0 24 some)
         list(REMOVE_ITEM sources ${some})
         set(headers)
         set(bodies)

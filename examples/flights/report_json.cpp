@@ -12,8 +12,8 @@ static ordered_json to_json(const cell& from) {
         ordered_json operator()(std::int64_t n) const { return n; }
         ordered_json operator()(decimal d) const { return std::round(d.value * 100) / 100; }
         ordered_json operator()(const std::string& s) const { return s; }
-    } json;
-    return std::visit(json, from);
+    } of_value;
+    return std::visit(of_value, from);
 }
 
 static ordered_json to_json(const memory_use& use) {

@@ -33,7 +33,7 @@ int main(int, char** argv) {
 compiler, include = os.environ["CXX"], os.environ["ALLOT_INCLUDE"]
 pathlib.Path("use.cpp").write_text(source)
 checkers = []
-flags = ["-std=c++20", "-O1", "-g", "-I", include, "use.cpp", "-pthread"]
+flags = ["-std=c++20", "-O0", "-I", include, "use.cpp", "-pthread"]
 if subprocess.run([compiler, *flags, "-fsanitize=address", "-o", "use_asan"]).returncode == 0:
     checkers.append(("AddressSanitizer", ["./use_asan"], "use-after-poison"))
 if shutil.which("valgrind") and pathlib.Path("/usr/include/valgrind/memcheck.h").exists():
