@@ -4,12 +4,31 @@ set(flights_expected ${PROJECT_SOURCE_DIR}/examples/flights/expected)
 
 include(${flights_tests}/program_test.cmake)
 
+# The short run of the tests has some of the sets, threads and limits where others have all.
+set(flights_some_sets ${flights_sets})
+set(flights_task_sets roxie thor per_thread)
+if(ALLOT_TEST_EXTENT STREQUAL "short")
+    set(flights_some_sets roxie exact)
+    set(flights_task_sets roxie)
+endif()
+
+# flights_limits_test(name arguments...) - every_limit.cmake with these
+function(flights_limits_test name)
+    add_test(NAME example.flights.${name} COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:flights> -D extent=${ALLOT_TEST_EXTENT}
+        ${ARGN} -P ${flights_tests}/every_limit.cmake)
+    set_tests_properties(example.flights.${name} PROPERTIES LABELS example TIMEOUT 300)
+endfunction()
+
 # The answers are DuckDB's, whatever the set and the number of threads; in the end no row is left.
 foreach(set IN LISTS flights_sets)
-    foreach(threads IN ITEMS 1 2 4)
-        program_test(flights answers.${set}.${threads}
+    set(threads 2)
+    if(set IN_LIST flights_some_sets)
+        list(APPEND threads 1 4)
+    endif()
+    foreach(n IN LISTS threads)
+        program_test(flights answers.${set}.${n}
             OUT "5 of 5 answers equal" "afterwards: 0 rows, charged 0 B"
-            ARGS --set ${set} --threads ${threads} --check ${flights_expected})
+            ARGS --set ${set} --threads ${n} --check ${flights_expected})
     endforeach()
     program_test(flights too_small.${set} CODE 12 ERR "out of memory" "limit" ARGS --set ${set} --threads 2 --memory 1M)
     program_test(flights describe.${set} OUT "[a-z]" ARGS --set ${set} --describe)
@@ -52,9 +71,7 @@ program_test(flights html_lost CODE 1 BLOCKS 68 OUT "5 of 5 answers equal" ERR "
 
 # At every limit the job either ends well or tells that memory was out.
 foreach(set IN ITEMS roxie out_of_band)
-    add_test(NAME example.flights.every_limit.${set} COMMAND ${CMAKE_COMMAND}
-        -D program=$<TARGET_FILE:flights> -D set=${set} -P ${flights_tests}/every_limit.cmake)
-    set_tests_properties(example.flights.every_limit.${set} PROPERTIES LABELS example TIMEOUT 300)
+    flights_limits_test(every_limit.${set} -D set=${set})
 endforeach()
 
 # What is kept for later rounds is given up where it would be too much; the answers are the same.
@@ -62,7 +79,7 @@ program_test(flights rounds.enough
     OUT "3 rounds, the files read in 1 of them" "pieces of files +1 +23 +0 +0 +0 B +0 " "answers +2 +5 +10 +0 +0 B +0 "
         "5 of 5 answers equal" "afterwards: 0 rows, charged 0 B"
     ARGS --rounds 3 --memory 64M)
-foreach(set IN LISTS flights_sets)
+foreach(set IN LISTS flights_some_sets)
     program_test(flights rounds.short.${set}
         OUT "3 rounds, the files read in [1-3] of them" "pieces of files +1 +[0-9]+ +[0-9]+ +[1-9][0-9]* +[0-9]+ KiB +[1-9]"
             "5 of 5 answers equal" "limit 7168 KiB" "afterwards: 0 rows, charged 0 B"
@@ -71,12 +88,10 @@ endforeach()
 program_test(flights rounds.json OUT "\"rounds\": {\n    \"rounds\": 2," "\"what\": \"pieces of files\"," "\"given_up\": [0-9]+," ARGS --rounds 2 --json --memory 8M)
 program_test(flights rounds.pipe CODE 3 ERR "/dev/null: no regular file, so it cannot be read in every round" ARGS --rounds 2 --flights /dev/null)
 program_test(flights rounds.none CODE 2 ERR "--rounds" ARGS --rounds 0)
-add_test(NAME example.flights.rounds.every_limit COMMAND ${CMAKE_COMMAND}
-    -D program=$<TARGET_FILE:flights> -D set=roxie -D rounds=3 -P ${flights_tests}/every_limit.cmake)
-set_tests_properties(example.flights.rounds.every_limit PROPERTIES LABELS example TIMEOUT 300)
+flights_limits_test(rounds.every_limit -D set=roxie -D rounds=3)
 
 # With --spill it leaves for a file in place of being given up, and comes back where the files are read again; what cannot leave is given up as before.
-foreach(set IN LISTS flights_sets)
+foreach(set IN LISTS flights_some_sets)
     program_test(flights spill.short.${set} SPILL
         OUT "3 rounds, the files read in 1 of them" "pieces of files +1 +[0-9]+ +[0-9]+ +0 +[0-9]+ KiB +[1-9].* ms +[1-9][0-9]* +[0-9]+ KiB +0\n"
             "answers +2 +5 +10 +0 " "KiB written by [1-9][0-9]* calls, [0-9]+ [K]?i?B read by [0-9]+ calls; at most [0-9]+ KiB on disk\n"
@@ -96,12 +111,10 @@ program_test(flights spill.json SPILL OUT "\"given_up\": 0," "\"left\": [1-9]" "
     ARGS --rounds 2 --json --memory 7M)
 program_test(flights spill.missing CODE 3 ERR "^flights: --spill: allot: spill files: failed: open nowhere: No such file or directory .errno 2.\n$" ARGS --rounds 2 --spill nowhere)
 program_test(flights spill.rounds CODE 2 ERR "--spill requires --rounds" ARGS --spill .)
-add_test(NAME example.flights.spill.every_limit COMMAND ${CMAKE_COMMAND}
-    -D program=$<TARGET_FILE:flights> -D set=roxie -D rounds=3 -D spill=${CMAKE_CURRENT_BINARY_DIR} -P ${flights_tests}/every_limit.cmake)
-set_tests_properties(example.flights.spill.every_limit PROPERTIES LABELS example TIMEOUT 300)
+flights_limits_test(spill.every_limit -D set=roxie -D rounds=3 -D spill=${CMAKE_CURRENT_BINARY_DIR})
 
 # Queries at once, in too little memory: under 3.5 MiB each has to take its flights in shares. Their answers are those of each alone.
-foreach(set IN ITEMS roxie thor per_thread)
+foreach(set IN LISTS flights_task_sets)
     program_test(flights tasks.${set}
         OUT "6 queries at once: 6 of their answers equal those alone" "\n +1 +carriers +[1-9][0-9]* +[1-9]" "\n +6 +carriers +[1-9][0-9]* +[1-9]"
             "5 of 5 answers equal" "limit 3584 KiB" "afterwards: 0 rows, charged 0 B"
@@ -120,12 +133,10 @@ program_test(flights tasks.json OUT "\"tasks\": .\n    {\n      \"query\": \"del
 program_test(flights tasks.rounds CODE 2 ERR "--tasks" ARGS --tasks 2 --rounds 2)
 program_test(flights tasks.device CODE 2 ERR "--tasks" ARGS --tasks 2 --device simulated)
 program_test(flights tasks.none CODE 2 ERR "--tasks" ARGS --tasks 0)
-add_test(NAME example.flights.tasks.every_limit COMMAND ${CMAKE_COMMAND}
-    -D program=$<TARGET_FILE:flights> -D set=roxie -D tasks=4 -P ${flights_tests}/every_limit.cmake)
-set_tests_properties(example.flights.tasks.every_limit PROPERTIES LABELS example TIMEOUT 300)
+flights_limits_test(tasks.every_limit -D set=roxie -D tasks=4)
 
 # Rows that are not needed any more are dropped, the others moved into fewer pages; the answers are the same.
-foreach(set IN LISTS flights_sets)
+foreach(set IN LISTS flights_some_sets)
     program_test(flights compact.${set}
         OUT "the others moved from [0-9]+ pages into [0-9]+\n" "\n  load/read/flights +27,004 +0 " "\n  load/read/airlines +16 +0 " "\n  load/read/planes +3,322 +713 "
             "\n  load/read/airports +1,458 +1,365 " "\n  delays/join/pairs +26,483 +26,463 +[1-9][0-9]* +[1-9][0-9]* +1 +[1-9][0-9]* KiB\n"
@@ -144,9 +155,7 @@ program_test(flights compact.bad_lines OUT "2 of 2 answers equal" ERR "10 bad li
         --flights ${flights_tests}/tricky/flights.csv --airlines ${flights_tests}/tricky/airlines.csv)
 program_test(flights compact.tasks CODE 2 ERR "--tasks" ARGS --tasks 2 --compact)
 program_test(flights compact.help OUT "--compact" ARGS --help)
-add_test(NAME example.flights.compact.every_limit COMMAND ${CMAKE_COMMAND}
-    -D program=$<TARGET_FILE:flights> -D set=roxie -D compact=ON -P ${flights_tests}/every_limit.cmake)
-set_tests_properties(example.flights.compact.every_limit PROPERTIES LABELS example TIMEOUT 300)
+flights_limits_test(compact.every_limit -D set=roxie -D compact=ON)
 
 # With a device: all that was copied there comes back as it was, in the order of streams, under the device's limit.
 foreach(set IN ITEMS roxie thor out_of_band)
@@ -166,11 +175,10 @@ program_test(flights device.json OUT "\"device\": {" "\"equal_columns\": 14," "\
 program_test(flights device.none OUT "5 of 5 answers equal" ARGS --device none)
 program_test(flights device.unknown CODE 2 ERR "--device: gpu not in {none,simulated,cuda}" ARGS --device gpu)
 program_test(flights device.no_size CODE 2 ERR "--device-memory" ARGS --device simulated --device-memory little)
-add_test(NAME example.flights.device.every_limit COMMAND ${CMAKE_COMMAND}
-    -D program=$<TARGET_FILE:flights> -D set=roxie -D device=simulated -P ${flights_tests}/every_limit.cmake)
+flights_limits_test(device.every_limit -D set=roxie -D device=simulated)
 add_test(NAME example.flights.device.cuda COMMAND ${CMAKE_COMMAND}
     -D program=$<TARGET_FILE:flights> -D name=flights -D "right=14 of 14 columns unchanged" -P ${flights_tests}/device_cuda.cmake)
-set_tests_properties(example.flights.device.every_limit example.flights.device.cuda PROPERTIES LABELS example TIMEOUT 300)
+set_tests_properties(example.flights.device.cuda PROPERTIES LABELS example TIMEOUT 300)
 
 # Who held the memory, at the peak: text and JSON. In numbers, and that limits of operators hold: accounts.py.
 foreach(set IN ITEMS roxie thor out_of_band)
@@ -212,7 +220,8 @@ find_package(Python3 COMPONENTS Interpreter QUIET)
 foreach(check IN ITEMS sums growth limits resident)
     if(Python3_FOUND AND NOT (check STREQUAL "resident" AND ALLOT_SANITIZE)) # a sanitizer's memory is resident, too
         add_test(NAME example.flights.accounts.${check} COMMAND Python3::Interpreter ${flights_tests}/accounts.py $<TARGET_FILE:flights> ${check})
-        set_tests_properties(example.flights.accounts.${check} PROPERTIES LABELS example TIMEOUT 300)
+        set_tests_properties(example.flights.accounts.${check} PROPERTIES LABELS example TIMEOUT 300
+            ENVIRONMENT "ALLOT_TEST_EXTENT=${ALLOT_TEST_EXTENT}")
     endif()
 endforeach()
 
@@ -225,6 +234,7 @@ set_tests_properties(example.flights.larger PROPERTIES LABELS example TIMEOUT 30
 # How the reader cuts a file into blocks, against a reader of one character at a time.
 add_executable(flights_csv_blocks ${flights_tests}/csv_blocks.cpp csv.cpp csv_file.cpp kept.cpp progress.cpp)
 allot_program(flights_csv_blocks)
+set_target_properties(flights_csv_blocks PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 target_include_directories(flights_csv_blocks PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(flights_csv_blocks PRIVATE fmt::fmt)
 add_test(NAME example.flights.csv_blocks COMMAND flights_csv_blocks ${CMAKE_CURRENT_BINARY_DIR}/csv_blocks.csv)

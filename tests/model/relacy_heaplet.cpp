@@ -67,8 +67,8 @@ struct bitmap_model {
 } // namespace
 
 int main() {
-    return holds<heaplet<linked_model, false>>(300000, 1) && holds<heaplet<linked_model, true>>(300000, 1) &&
-                   holds<heaplet<bitmap_model, false>>(300000, 1) && holds<heaplet<bitmap_model, true>>(300000, 1)
+    return holds<heaplet<linked_model, false>>(100000, 1) && holds<heaplet<linked_model, true>>(100000, 1) &&
+                   holds<heaplet<bitmap_model, false>>(100000, 1) && holds<heaplet<bitmap_model, true>>(100000, 1)
                ? 0
                : 1;
 }

@@ -54,9 +54,9 @@ struct scanning_model {
 } // namespace
 
 int main() {
-    return holds<heaplet<scanning_model, false>>(300000, 1) && holds<heaplet<scanning_model, true>>(300000, 1) &&
-                   holds<heaplet<scanning_model, false, true>>(300000, 1) &&
-                   holds<heaplet<scanning_model, true, true>>(300000, 1)
+    return holds<heaplet<scanning_model, false>>(100000, 1) && holds<heaplet<scanning_model, true>>(100000, 1) &&
+                   holds<heaplet<scanning_model, false, true>>(100000, 1) &&
+                   holds<heaplet<scanning_model, true, true>>(100000, 1)
                ? 0
                : 1;
 }

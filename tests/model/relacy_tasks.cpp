@@ -267,9 +267,9 @@ template <unsigned Threads> struct sleepers : rl::test_suite<sleepers<Threads>, 
 
 } // namespace
 
-// An argument: ten times as many.
+// An argument: twenty times as many.
 int main(int argc, char**) {
-    const unsigned runs = argc > 1 ? 15000 : 1500;
+    const unsigned runs = argc > 1 ? 15000 : 750;
     return holds<contend<2, 3>>(runs, 0) && holds<contend<2, 4>>(runs, 0) && holds<contend<3, 3>>(runs, 0) &&
                    holds<contend<3, 4>>(runs, 0) && holds<throwing<2>>(runs, 0) && holds<throwing<3>>(runs, 0) &&
                    holds<unknown<2>>(2 * runs, 0) && holds<unknown<3>>(2 * runs, 0) && holds<result<2>>(2 * runs, 0) &&

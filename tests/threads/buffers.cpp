@@ -368,13 +368,13 @@ TEST_CASE("buffers: an account that has ended gets no view", "[buffer][threads]"
     buffer_memory memory{pool};
     account root{name{"root"}};
     bool good = true;
-    for (unsigned round = 0; round != 3000; ++round) {
+    for (unsigned round = 0; round != 1024; ++round) {
         account from{root, name{"from"}};
         const auto to = std::make_unique<account>(root, name{"to"});
         buffer view = memory.allocate(from, 64);
-        closer closes{*to, round % 64};
+        closer closes{*to, round % 32 * 2};
         closes.go();
-        for (unsigned spin = round / 64 % 64; spin != 0; --spin) allot::pause();
+        for (unsigned spin = round / 32 * 2; spin != 0; --spin) allot::pause();
         if (round % 3 == 0) allot::yield();
         buffer theirs = view.retain(*to);
         const bool drained = closes.drained();

@@ -39,7 +39,7 @@ TEST_CASE("eight threads on four channels share global rows", "[channels][thread
                 std::mt19937_64 random{t};
                 auto& mine = all.channel(t % 4);
                 std::vector<std::uint64_t*> own;
-                for (int i = 0; i != 3000; ++i) {
+                for (int i = 0; i != 1000; ++i) {
                     const std::size_t bytes = random() % 50 == 0 ? 40'000 : 8 + random() % 2000;
                     if (random() % 2 == 0) {
                         auto* const row = static_cast<std::uint64_t*>(
@@ -83,7 +83,7 @@ TEST_CASE("threads at the limit of the engine wait for none that waits for them"
         const auto works = [&](std::size_t t) {
             std::mt19937_64 random{t};
             std::vector<void*> mine;
-            for (int i = 0; i != 15'000; ++i) {
+            for (int i = 0; i != 3000; ++i) {
                 const std::size_t bytes = 1 + random() % 100'000;
                 void* const row = t < 2 ? all.global().try_allocate(bytes) : all.channel(1).try_allocate(bytes);
                 if (row != nullptr) {

@@ -13,5 +13,5 @@ BUGS = {
         "pending_.settle(); const",
         "if constexpr (calls_listeners) lock();",
         "",
-        law=5, smoke=True),
+        law=5),
 }

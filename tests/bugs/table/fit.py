@@ -6,5 +6,5 @@ BUGS = {
         "unit/fit/slabs.cpp",
         "if (!table_.has_slot(x, address)) return 0;",
         "",
-        law=7),
+        law=7, smoke=True),
 }

@@ -11,7 +11,7 @@ BUGS = {
         "death/rows.cpp",
         "if (!is_row(was)) return drop_result::was_free;",
         "",
-        law=7, smoke=True),
+        law=7),
     "last_of_many_ends_nothing": bug(
         "threads/rows.cpp",
         "if (ALLOT_LIKELY(word.fetch_sub(1, std::memory_order_acq_rel) != sole_link)) return true;",

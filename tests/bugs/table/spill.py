@@ -6,7 +6,7 @@ BUGS = {
         "unit/spill/store.cpp",
         "if (how > leave_step::failed && e.pins == 0) step(e, event::written)",
         "if (how > leave_step::failed) step(e, event::written)",
-        law=11, smoke=True),
+        law=11),
     "change_does_not_wait_for_a_write": bug(
         "unit/spill/store.cpp",
         "while (e.state == state::leaving) wait_for_mover(e);",
@@ -51,7 +51,7 @@ BUGS = {
         "unit/spill/store/extent_file.cpp",
         "if (o.list->shares.fetch_sub(1, std::memory_order_acq_rel) == 1) {",
         "if (o.list->shares.fetch_sub(1, std::memory_order_acq_rel) != 0) {",
-        law=11),
+        law=11, smoke=True),
     "staging_buffer_wakes_nobody": bug(
         "threads/spill_files.cpp",
         "free_.notify_one();",

@@ -26,7 +26,7 @@ BUGS = {
         "unit/sync/called_list.cpp",
         "if (w->following == &node) w->following = h.next;",
         ";",
-        law=5),
+        law=5, smoke=True),
     "removal_waits_for_no_call": bug(
         "threads/sync.cpp",
         "if (take_off()) return true;",

@@ -249,7 +249,7 @@ TEST_CASE("chunk arenas of one account share its limit under threads, while the 
         all.emplace_back([&, t] {
             auto& blocks = t % 2 == 0 ? one : two;
             std::vector<void*> mine;
-            for (int round = 0; round != 20; ++round) {
+            for (int round = 0; round != 8; ++round) {
                 for (int i = 0; i != 100; ++i)
                     if (const allot::block b = blocks.allocate(20'000)) mine.push_back(b.address);
                 if (query.used() > 2_MiB) good = false;
