@@ -11,14 +11,13 @@
 #include <allot/core/error_stub.hpp>
 #include <allot/core/policies.hpp>
 #include <allot/core/product.hpp>
+#include <allot/core/property.hpp>
 
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
 
 namespace error {
-
-template <class> inline constexpr bool always_false = false;
 
 template <class Set> constexpr auto not_a_set() {
     static_assert(always_false<Set>,

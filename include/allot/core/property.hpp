@@ -1,4 +1,4 @@
-// Properties that policies need and provide, and lists of types.
+// Properties that policies need and provide, lists of types, and the condition of errors.
 //
 // Conflicts are not written pair by pair: a policy states what it needs and provides, and one rule compares its needs
 // with what the others of the set provide. Keep the list short. Types only; no cost at run time.
@@ -11,6 +11,13 @@ namespace allot::inline ALLOT_ABI {
 
 /// A list of types.
 template <class...> struct types {};
+
+namespace error {
+
+// Of a static_assert that reports an error wherever its template is instantiated.
+template <class> inline constexpr bool always_false = false;
+
+} // namespace error
 
 namespace property {
 

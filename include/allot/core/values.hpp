@@ -4,7 +4,6 @@
 // span of them). Without a match the product's default applies. Compile time; arguments are passed by reference.
 #pragma once
 
-#include <allot/core/diagnose.hpp>
 #include <allot/core/property.hpp>
 
 #include <type_traits>
