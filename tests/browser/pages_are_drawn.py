@@ -180,9 +180,9 @@ def expected(page):
         if kind in ("accounts", "peak") and r:
             yield at, "accounts", list(account_rows(r))
         elif kind == "timeline" and (r["samples"] or r["marks"]):
-            names = {"charged": "charged", "resident": "resident", "spilled": "spilled so far"}
+            names = {"charged": "charged", "resident": "resident", "promised": "promised", "spilled": "spilled so far"}
             yield at, "most", [(text, [size(max((s.get(n, 0) for s in r["samples"]), default=0))]) for n, text in names.items()
-                               if n == "charged" or any(n in s for s in r["samples"])]
+                               if n == "charged" or any(s.get(n, 0) if n == "promised" else n in s for s in r["samples"])]
             marks = collections.Counter()
             for m in r["marks"]:
                 marks[m["kind"]] += m["count"]

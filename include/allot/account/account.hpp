@@ -187,6 +187,11 @@ class account {
         const locked scope(node_, detail::leave_drained);
         return node_.used() + detail::kept(node_);
     }
+    /// What of used() nobody has charged: bytes that reservations of accounts below keep, or that are kept for a
+    /// request that is due. The rest is charged, and at most the limit but by force, and where the limit was lowered.
+    /// In bytes.
+    /// Complexity: O(accounts below), under the tree's lock.
+    std::size_t promised() const noexcept { return detail::promised(node_); }
     std::size_t peak() const noexcept {
         const locked scope(node_, detail::leave_drained);
         return node_.peak();

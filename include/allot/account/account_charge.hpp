@@ -232,6 +232,7 @@ inline void set_limit(account_node& a, std::size_t bytes) noexcept {
     const locked_tree scope(a);
     a.totals().set_limit(bytes);
     scope.tree.announce_end();
+    a.lowered = a.used() > bytes;
     if (a.totals().total() <= bytes) return;
     scope.tree.was_exceeded.store(true, std::memory_order_relaxed);
     scope.tree.recall_credit(a);

@@ -23,10 +23,24 @@ inline std::size_t kept(const account_node& a) noexcept {
     const waiter* const first = a.waits().first(false);
     return first == nullptr || !first->is_due() || first->trying ? 0 : min(first->needs(), a.totals().room());
 }
+// What reservations below keep of the bytes that it uses, and nobody has charged. Requires the lock.
+inline std::size_t promised_below(const account_node& a) noexcept {
+    std::size_t promised = 0;
+    a.walk([&](const tree_node& n) {
+        if (&n != &a) promised += n.totals().confirmed_subtree_charge() - n.totals().confirmed();
+    });
+    return promised;
+}
+inline std::size_t promised(const account_node& a) noexcept {
+    const lock_guard whole(a.shape());
+    const locked_tree scope(a, leave_drained);
+    return promised_below(a) + kept(a);
+}
 // Requires the lock.
 inline account_stats stats_locked(const account_node& a) noexcept {
     account_stats f = a.stats();
     f.used += kept(a);
+    f.lowered = a.lowered;
     f.buffers = a.life.counts().now(open_counts::buffers);
     f.passed = a.waits().empty() ? 0 : a.waits().first()->passed;
     for (const waiter* w = a.tree().waits.all.first(); w != nullptr; w = a.tree().waits.all.after(*w))
@@ -62,10 +76,15 @@ inline bool verify(const account_node& top) noexcept {
     });
     return ok;
 }
-// Copies the tree if its root has a new peak. Requires the lock, and that the holder has finished its changes.
+// Copies the tree if its root has a new peak, and notes the most that was charged. Requires the lock, and that the
+// holder has finished its changes.
 inline void copy_peak(const account_node& root, account_peak& to) noexcept {
-    if (root.totals().confirmed() <= to.used()) return;
-    to.begin(root.totals().confirmed(), root.tree().number());
+    const std::size_t used = root.totals().confirmed();
+    if (used <= to.charged()) return; // which is at most to.used()
+    const std::size_t promised = promised_below(root);
+    to.note(used - promised);
+    if (used <= to.used()) return;
+    to.begin(used, promised, root.tree().number());
     root.walk([&](const tree_node& n) {
         account_stats f = stats_locked(account_node::of(n));
         f.used = n.totals().confirmed();

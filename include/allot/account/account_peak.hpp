@@ -7,8 +7,9 @@
 // copy is exact: no request of another thread comes between the peak and the copy.
 // Invariant: in every line used = own + the subtree charges of the children; the first line is the root's, and its used
 // is its peak. Held bytes are in no line.
-// Cost: a copy of each account, under the lock, at each new peak; leaves keep no credit meanwhile. Without a copy, one
-// load per request that climbs. Threads: read it after keep_peak(nullptr).
+// Cost: a copy of each account, under the lock, at each new peak, and a visit of each where charged() may grow; leaves
+// keep no credit meanwhile. Without a copy, one load per request that climbs. Threads: read it after
+// keep_peak(nullptr).
 #pragma once
 
 #include <allot/account/account_status.hpp>
@@ -44,6 +45,12 @@ class account_peak {
 
     /// Bytes used at the root at its peak; 0 until something is charged.
     std::size_t used() const noexcept { return used_; }
+    /// What of used() reservations kept, and nobody had charged.
+    std::size_t promised() const noexcept { return promised_; }
+    /// The most that was charged at one moment, without what was promised then: the memory that there was. In bytes.
+    std::size_t charged() const noexcept { return charged_; }
+    /// The root's limit when it was last copied.
+    std::size_t limit() const noexcept { return n_ != 0 ? lines_[0].stats.limit : SIZE_MAX; }
     std::size_t size() const noexcept { return n_; }
     /// The account::tree_number() of the tree; 0 until something is charged.
     std::uint32_t tree_number() const noexcept { return tree_; }
@@ -61,7 +68,10 @@ class account_peak {
   private:
     friend void detail::copy_peak(const detail::account_node& root, account_peak& to) noexcept;
 
-    void begin(std::size_t used, std::uint32_t tree) noexcept { used_ = used, tree_ = tree, n_ = missing_ = 0; }
+    void note(std::size_t charged) noexcept { charged_ = charged > charged_ ? charged : charged_; }
+    void begin(std::size_t used, std::size_t promised, std::uint32_t tree) noexcept {
+        used_ = used, promised_ = promised, tree_ = tree, n_ = missing_ = 0;
+    }
     void add(const account_stats& f) noexcept {
         if (n_ == lines_.size()) return void(++missing_);
         account_line& line = lines_[n_++];
@@ -70,7 +80,7 @@ class account_peak {
     }
 
     std::span<account_line> lines_;
-    std::size_t used_ = 0, n_ = 0, missing_ = 0;
+    std::size_t used_ = 0, promised_ = 0, charged_ = 0, n_ = 0, missing_ = 0;
     std::uint32_t tree_ = 0;
 };
 

@@ -48,6 +48,7 @@ struct account_stats {
     std::uint32_t passed = 0;  // granted before the first of those that wait at this level
     std::uint64_t refused = 0; // requests refused at this account's limit
     std::uint64_t beyond = 0;  // charges beyond this account's limit, by force
+    bool lowered = false;      // its limit was set below what it used then
     std::uint64_t spilled = 0; // bytes of stored objects that have left, from here and below, so far
 };
 

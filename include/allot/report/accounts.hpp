@@ -26,6 +26,7 @@ inline void write_account(text_writer& out, const account_stats& f) noexcept {
     for (unsigned i = 0; i <= f.depth; ++i) out.put("  ");
     out.name(f.name).put(": ").bytes(f.used).put(" used");
     if (f.limit != SIZE_MAX) out.put(" of ").bytes(f.limit);
+    if (f.used > f.limit && f.lowered) out.put(" (a limit that was lowered)");
     if (f.watermark != SIZE_MAX) out.put(" (watermark ").bytes(f.watermark).put(")");
     out.put(", peak ").bytes(f.peak);
     if (f.children != 0 && f.own != 0) out.put(", own ").bytes(f.own);
@@ -37,8 +38,14 @@ inline void write_account(text_writer& out, const account_stats& f) noexcept {
     if (f.waiting != 0) out.put(", ").number(f.waiting).put(" waiting");
     if (f.passed != 0) out.put(", passed by ").number(f.passed);
     if (f.spilled != 0) out.put(", spilled ").bytes(f.spilled);
-    if (f.beyond != 0) out.put(", charged beyond its limit ").number(f.beyond);
+    if (f.beyond != 0) out.put(", charged beyond its limit by force ").number(f.beyond);
     out.newline();
+}
+// The two parts of what is used, where there are two: bytes of memory, and promises.
+inline void write_parts(text_writer& out, std::size_t charged, std::size_t promised, std::size_t limit) noexcept {
+    if (promised == 0) return;
+    out.put(": ").bytes(charged).put(" charged, ").bytes(promised).put(" promised");
+    if (limit != SIZE_MAX) out.put(", of ").bytes(limit).put(" each");
 }
 inline void put_account(json_writer& json, const account_stats& f) noexcept {
     json.put("name", f.name)
@@ -53,14 +60,17 @@ inline void put_account(json_writer& json, const account_stats& f) noexcept {
         .put("committed", f.committed);
     json.put("resident", f.resident).put("buffers", f.buffers);
     json.put("refused", f.refused).put("waiting", f.waiting).put("passed", f.passed).put("beyond", f.beyond);
-    json.put("spilled", f.spilled);
+    json.put("lowered", f.lowered).put("spilled", f.spilled);
 }
 
 } // namespace detail
 
 /// Writes this account and all below as text.
 inline void write_accounts(text_writer& out, const account& top, account_detail more = account_detail::stats) noexcept {
-    out.put("accounts of ").name(top.name()).newline();
+    out.put("accounts of ").name(top.name());
+    const std::size_t used = top.used(), promised = top.promised();
+    detail::write_parts(out, used > promised ? used - promised : 0, promised, top.limit());
+    out.newline();
     top.visit([&](const account_stats& f, const account& a) {
         detail::write_account(out, f);
         if (more == account_detail::stats) return;
@@ -79,8 +89,9 @@ inline void write_accounts(text_writer& out, const account& top, account_detail 
 namespace detail {
 
 // visit(f) calls f(account_stats) for each account, parents first.
-// `tree`: the number of the tree, for its root.
-template <class Visit> void put_accounts(text_writer& out, std::uint32_t tree, Visit visit) noexcept {
+// `tree`: the number of the tree, for its root; `of_root(json)` adds fields to it.
+template <class Visit, class OfRoot>
+void put_accounts(text_writer& out, std::uint32_t tree, Visit visit, OfRoot of_root) noexcept {
     json_writer json{out};
     unsigned open = 0, base = 0; // accounts whose children are being written
     visit([&](const account_stats& f) {
@@ -88,7 +99,7 @@ template <class Visit> void put_accounts(text_writer& out, std::uint32_t tree, V
         for (; open > f.depth - base; --open) json.close(']').close();
         json.open();
         put_account(json, f);
-        if (f.depth == 0) json.put("tree", tree);
+        if (f.depth == 0) json.put("tree", tree), of_root(json);
         json.key("children").open('[');
         ++open;
     });
@@ -101,21 +112,30 @@ template <class Visit> void put_accounts(text_writer& out, std::uint32_t tree, V
 /// Writes this account and all below as one JSON object; `children` nest. A root has the number of its `tree`, which
 /// its copy at the peak has, too.
 inline void write_accounts_json(text_writer& out, const account& top) noexcept {
-    detail::put_accounts(out, top.tree_number(),
-                         [&](auto put) { top.visit([&](const account_stats& f, const account&) { put(f); }); });
+    detail::put_accounts(
+        out, top.tree_number(), [&](auto put) { top.visit([&](const account_stats& f, const account&) { put(f); }); },
+        [](json_writer&) {});
 }
 
 /// Writes the tree at its peak; all lines are of one moment. Without a peak it says so; the JSON object is empty then.
+/// Where something was promised then, the first line has the most that was charged at one moment, and what was promised
+/// at the peak; the JSON object of the root has both.
 inline void write_accounts(text_writer& out, const account_peak& at) noexcept {
     if (at.size() == 0 && at.missing() == 0) out.put("accounts at the peak: nothing was charged yet").newline();
     at.visit([&](const account_stats& f) {
-        if (f.depth == 0) out.put("accounts of ").name(f.name).put(" at the peak").newline();
+        if (f.depth == 0) {
+            out.put("accounts of ").name(f.name).put(" at the peak");
+            detail::write_parts(out, at.charged(), at.promised(), at.limit());
+            out.newline();
+        }
         detail::write_account(out, f);
     });
     if (at.missing() != 0) out.put("  and ").number(at.missing()).put(" more accounts").newline();
 }
 inline void write_accounts_json(text_writer& out, const account_peak& at) noexcept {
-    detail::put_accounts(out, at.tree_number(), [&](auto put) { at.visit(put); });
+    detail::put_accounts(
+        out, at.tree_number(), [&](auto put) { at.visit(put); },
+        [&](json_writer& json) { json.put("charged", at.charged()).put("promised", at.promised()); });
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -115,13 +115,17 @@ function listed(root) {
     if (parent) parent.below.push(a);
     for (const c of [...node.children].sort((x, y) => y.used - x.used).reverse()) open.push([c, a]);
   }
-  for (const a of [...all].reverse())
+  for (const a of [...all].reverse()) {
     a.taken = Math.max(a.subtree_charge, a.used, a.own + a.below.reduce((sum, c) => sum + c.taken, 0));
+    a.charged = a.own + a.below.reduce((sum, c) => sum + c.charged + c.credit, 0);
+    a.promised = Math.max(0, a.used - a.charged);
+  }
   return all;
 }
 function describe(a, root) {
   const lines = [a.line, bytes(a.used) + ' used' + (root.used ? ', ' + percent(a.used, root.used) + ' of ' + isolated(root.name) : ''),
-    'own ' + bytes(a.own) + ', peak ' + bytes(a.peak) + ', limit ' + limitText(a.limit)];
+    'own ' + bytes(a.own) + ', peak ' + bytes(a.peak) + ', limit ' + limitText(a.limit) + (a.lowered && a.used > a.limit ? ', which was lowered' : '')];
+  if (a.promised) lines.push(bytes(a.charged) + ' of that charged, ' + bytes(a.promised) + ' promised to accounts below');
   if (a.taken > a.used) lines.push(bytes(a.taken - a.used) + ' reserved or granted, not used');
   if (a.refused) lines.push(plural(a.refused, 'request') + ' refused at its limit');
   if (a.beyond) lines.push(plural(a.beyond, 'charge') + ' beyond its limit, by force');
@@ -219,7 +223,7 @@ function accountViews(trees) { // [{kind, json, missing}] of one root
   const views = trees.map(t => {
     const what = t.kind === 'peak' ? 'at the peak' : 'now', all = listed(t.json);
     const caption = plural(all.length, 'account') + ' ' + what + (t.missing ? '; ' + plural(t.missing, 'more account') + ' had no line in the copy' : '');
-    return {what, view: el('div', {'data-view': t.kind, 'data-source': t.id},
+    return {what, top: all[0], view: el('div', {'data-view': t.kind, 'data-source': t.id},
       all[0].taken ? icicle(all) : el('p', {class: 'quiet'}, 'Nothing is charged ' + what + '.'), accountTable(all, caption))};
   });
   const buttons = views.map(v => el('button', {type: 'button', onclick: () => choose(v)}, v.what));
@@ -227,9 +231,13 @@ function accountViews(trees) { // [{kind, json, missing}] of one root
     views.forEach((o, i) => { o.view.hidden = o !== v; buttons[i].setAttribute('aria-pressed', o === v); });
   }
   choose(views[0]);
-  return el('div', {}, facts([['limit', limitText(now.limit)], ['peak', bytes(larger(now.peak, first.peak))], trees.some(t => t.kind === 'accounts') ? ['used now', bytes(now.used)] : null,
+  const most = trees.find(t => t.kind === 'peak' && t.json.promised), top = views[views.length - 1].top;
+  const parts = most ? [[`charged at most, of ${limitText(now.limit)}`, bytes(most.json.charged)], [`promised at the peak, of ${limitText(now.limit)}`, bytes(most.json.promised)]] :
+      top.promised ? [['charged now', bytes(top.charged)], ['promised now', bytes(top.promised)]] : [];
+  return el('div', {}, facts([['limit' + (now.lowered ? ', lowered below what was used' : ''), limitText(now.limit)], ...parts,
+      [parts.length ? 'peak of both' : 'peak', bytes(larger(now.peak, first.peak))], trees.some(t => t.kind === 'accounts') ? ['used now', bytes(now.used)] : null,
       now.spilled ? ['spilled', bytes(now.spilled)] : null, now.refused ? ['refused at its limit', number(now.refused)] : null,
-      now.beyond ? ['charged beyond its limit, by force', number(now.beyond)] : null]), views.length > 1 ? el('div', {class: 'tools', role: 'group', 'aria-label': 'moment'}, ...buttons) : null, ...views.map(v => v.view));
+      now.beyond ? [`calls with force that exceeded the limit${parts.length ? ', with what was promised' : ''}`, number(now.beyond)] : null]), views.length > 1 ? el('div', {class: 'tools', role: 'group', 'aria-label': 'moment'}, ...buttons) : null, ...views.map(v => v.view));
 }
 )js"
                                                 R"js(
@@ -239,9 +247,9 @@ function timeline(line, source) {
   const end = line.marks.reduce((n, m) => Math.max(n, m.ns), all.reduce((n, s) => Math.max(n, s.ns), 1));
   const most = name => all.reduce((n, s) => Math.max(n, s[name] || 0), 0);
   const has = name => all.some(s => s[name] !== undefined);
-  const charged = most('charged'), resident = most('resident'), spilled = most('spilled');
-  const shownLimit = limit && limit <= 3 * Math.max(charged, resident) ? limit : 0;
-  const high = Math.max(charged, resident, shownLimit, 1) * 1.04;
+  const charged = most('charged'), resident = most('resident'), spilled = most('spilled'), promised = most('promised');
+  const shownLimit = limit && limit <= 3 * Math.max(charged, resident, promised) ? limit : 0;
+  const high = Math.max(charged, resident, promised, shownLimit, 1) * 1.04;
   const kinds = ['wait', 'rollback', 'split', 'refusal', 'spill', 'note'].filter(k => line.marks.some(m => m.kind === k));
   const heading = kind => `${kind}: ${number(sum(kind))}`;
   const left = 16 + 6 * kinds.reduce((n, kind) => Math.max(n, heading(kind).length), 10), right = 12, upper = 8, body = 240, lane = 18, low = has('spilled') && spilled ? 70 : 0;
@@ -279,6 +287,7 @@ function timeline(line, source) {
     if (all.length) {
       svg.append(el('path', {class: 'area', d: steps('charged', x, y) + `V${y(0)}H${x(all[0].ns)}Z`}));
       if (has('resident')) svg.append(el('path', {class: 'line resident', d: steps('resident', x, y)}));
+      if (promised) svg.append(el('path', {class: 'line promised', d: steps('promised', x, y)}));
       svg.append(el('path', {class: 'line charged', d: steps('charged', x, y)}));
     }
     if (shownLimit) svg.append(el('line', {class: 'limit', x1: left, x2: width - right, y1: y(shownLimit), y2: y(shownLimit)}));
@@ -303,7 +312,7 @@ function timeline(line, source) {
       if (!s) return;
       cross.setAttribute('x1', x(s.ns)); cross.setAttribute('x2', x(s.ns)); cross.setAttribute('visibility', 'visible');
       tip.textContent = [seconds(s.ns), 'charged ' + bytes(s.charged), s.resident !== undefined ? 'resident ' + bytes(s.resident) : '',
-        s.spilled !== undefined ? 'spilled so far ' + bytes(s.spilled) : ''].filter(t => t).join('\n');
+        s.promised ? 'promised ' + bytes(s.promised) : '', s.spilled !== undefined ? 'spilled so far ' + bytes(s.spilled) : ''].filter(t => t).join('\n');
       tip.hidden = false;
       tip.style.left = Math.min(px + 14, innerWidth - 190) + 'px'; tip.style.top = py + 14 + 'px';
     }
@@ -322,7 +331,7 @@ function timeline(line, source) {
       const r = svg.getBoundingClientRect();
       point(at + by, r.left + x(all[Math.min(all.length - 1, Math.max(0, at + by))].ns), r.top + upper);
     });
-    holder.replaceChildren(svg, legend([['var(--charged)', 'charged'], has('resident') ? ['var(--resident)', 'resident (dashed)'] : null,
+    holder.replaceChildren(svg, legend([['var(--charged)', 'charged'], has('resident') ? ['var(--resident)', 'resident (dashed)'] : null, promised ? ['var(--promised)', 'promised, not charged (dotted)'] : null,
       low ? ['var(--spilled)', 'spilled so far (dotted)'] : null, limit ? ['var(--limit)', 'limit ' + bytes(limit) + (shownLimit ? '' : ', above what is shown')] : null].filter(l => l)));
   }
   let drawn = 0;
@@ -331,7 +340,7 @@ function timeline(line, source) {
   const row = (name, n) => el('tr', {}, el('th', {scope: 'row'}, name), bytesCell(n));
   return el('div', {'data-source': source}, holder, el('details', {}, el('summary', {}, 'in numbers'),
     table('most bytes, over ' + seconds(end) + (line.interval_ns ? '; a sample is the most of ' + seconds(line.interval_ns) : ''), ['', 'at most'],
-      [row('charged', charged), has('resident') ? row('resident', resident) : null, has('spilled') ? row('spilled so far', spilled) : null].filter(r => r), {class: 'most'}),
+      [row('charged', charged), has('resident') ? row('resident', resident) : null, promised ? row('promised', promised) : null, has('spilled') ? row('spilled so far', spilled) : null].filter(r => r), {class: 'most'}),
     kinds.length ? table('marks', ['', 'number'], kinds.map(k => el('tr', {}, el('th', {scope: 'row'}, k), countCell(sum(k)))), {class: 'marks'}) : null));
 }
 

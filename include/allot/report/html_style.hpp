@@ -11,12 +11,12 @@ namespace detail {
 
 inline constexpr std::string_view html_style = R"css(
 :root { color-scheme: light dark; --back: #fff; --text: #1b1f24; --quiet: #57606a; --line: #d0d7de; --panel: #f6f8fa;
-  --charged: #0072b2; --resident: #d55e00; --spilled: #009e73; --limit: #57606a;
+  --charged: #0072b2; --resident: #d55e00; --spilled: #009e73; --limit: #57606a; --promised: #8250df;
   --used: #56b4e9; --used-2: #8fcff2; --near: #e69f00; --refused: #d55e00; --on-box: #10151a;
   --page-0: #deebf7; --page-10: #08519c; --huge: #cc79a7; --idle: #f0e442; --other: #8c959f; }
 @media (prefers-color-scheme: dark) {
   :root { --back: #0d1117; --text: #e6edf3; --quiet: #9da7b1; --line: #30363d; --panel: #161b22;
-    --charged: #56b4e9; --resident: #e69f00; --spilled: #2bc498; --limit: #9da7b1; --page-0: #16324f; --page-10: #8fcff2; } }
+    --charged: #56b4e9; --resident: #e69f00; --spilled: #2bc498; --limit: #9da7b1; --promised: #d2a8ff; --page-0: #16324f; --page-10: #8fcff2; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1rem 1.25rem 3rem; max-width: 84rem; background: var(--back); color: var(--text);
   font: 15px/1.45 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
@@ -65,7 +65,7 @@ button, input { font: inherit; font-size: .87rem; }
 .box bdi { overflow: hidden; text-overflow: ellipsis; max-width: max(min(100%, 8em), 100% - 7em); }
 svg { display: block; width: 100%; font-size: 11px; } svg text { fill: var(--quiet); }
 .line { fill: none; stroke-width: 1.6; } .charged { stroke: var(--charged); }
-.resident { stroke: var(--resident); stroke-dasharray: 6 3; } .spilled { stroke: var(--spilled); stroke-dasharray: 2 2; }
+.resident { stroke: var(--resident); stroke-dasharray: 6 3; } .spilled { stroke: var(--spilled); stroke-dasharray: 2 2; } .promised { stroke: var(--promised); stroke-dasharray: 1 3; }
 .area { fill: var(--charged); opacity: .15; } .limit { stroke: var(--limit); stroke-dasharray: 8 4 2 4; }
 .grid { stroke: var(--line); } .cross { stroke: var(--text); }
 .tick { fill: var(--text); opacity: .75; } .tick.spill { fill: var(--spilled); }

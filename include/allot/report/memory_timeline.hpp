@@ -3,13 +3,14 @@
 //
 //     allot::memory_timeline line;                         // 2048 samples, 512 marks; allocated here, never again
 //     line.add(ns, root.used(), resident, root.stats().spilled);        // from a thread that samples
+//     line.add(ns, root.used() - promised, resident, root.stats().spilled, promised); // where root.promised() counts
 //     line.mark(ns, allot::timeline_event::wait, "query 7");
 //
 // When the samples are full, those of one interval become one that has the most of each number, and the interval
 // doubles. So a run of seconds and one of hours take the same memory, and the peak stays. Marks of one kind become one
 // with their number: no mark is lost, only its text.
 // Invariant: samples and marks are ordered by time; at most as many are kept as the constructor was given.
-// Cost: 32 bytes per sample, 64 per mark; add() and mark() some nanoseconds, and amortized one copy of an entry.
+// Cost: 40 bytes per sample, 64 per mark; add() and mark() some nanoseconds, and amortized one copy of an entry.
 // Threads: any. Source: round-robin databases (RRDtool), 1999; here the interval follows from the run.
 #pragma once
 
@@ -45,7 +46,8 @@ struct timeline_sample {
     std::uint64_t ns = 0; // since any start, the same for all samples and marks
     std::size_t charged = 0;
     std::size_t resident = unknown;
-    std::size_t spilled = unknown; // that have left memory so far
+    std::size_t spilled = unknown;  // that have left memory so far
+    std::size_t promised = unknown; // by reservations, beside what is charged
 };
 
 /// `count` events of one kind from `ns` on, within an interval.
@@ -76,15 +78,15 @@ class memory_timeline {
     memory_timeline& operator=(const memory_timeline&) = delete;
 
     /// Adds a sample. A rise of the spilled bytes is marked, too. A time before the last one counts as the last one.
-    void add(std::uint64_t ns, std::size_t charged, std::size_t resident = unknown,
-             std::size_t spilled = unknown) noexcept {
+    void add(std::uint64_t ns, std::size_t charged, std::size_t resident = unknown, std::size_t spilled = unknown,
+             std::size_t promised = unknown) noexcept {
         const detail::lock_guard hold(lock_);
         ns = later(ns);
         if (spilled != unknown) {
             if (spilled_ != unknown && spilled > spilled_) put({ns, 1, timeline_event::spill, {}}, {});
             spilled_ = spilled;
         }
-        put({ns, charged, resident, spilled});
+        put({ns, charged, resident, spilled, promised});
     }
     void mark(std::uint64_t ns, timeline_event kind, std::string_view text = {}) noexcept {
         const detail::lock_guard hold(lock_);
@@ -120,6 +122,7 @@ class memory_timeline {
         to.charged = std::max(to.charged, s.charged);
         to.resident = larger(to.resident, s.resident);
         to.spilled = larger(to.spilled, s.spilled);
+        to.promised = larger(to.promised, s.promised);
     }
     static void join(timeline_mark& to, const timeline_mark& m) noexcept { to.count += m.count; }
 
@@ -189,8 +192,8 @@ struct timeline_subject {
 };
 
 /// Writes {"interval_ns": .., "samples": [..], "marks": [..]}, with samples {"ns": 0, "charged": .., "resident": ..,
-/// "spilled": ..} and marks {"ns": .., "kind": "wait", "count": 1, "text": ".."}. Times count from the first; an
-/// unknown number is left out. With a subject: also "account": {"name": .., "limit": ..}.
+/// "spilled": .., "promised": ..} and marks {"ns": .., "kind": "wait", "count": 1, "text": ".."}. Times count from the
+/// first; an unknown number is left out. With a subject: also "account": {"name": .., "limit": ..}.
 inline void write_timeline_json(text_writer& out, const memory_timeline& line,
                                 const timeline_subject* of = nullptr) noexcept {
     std::uint64_t first = UINT64_MAX;
@@ -204,6 +207,7 @@ inline void write_timeline_json(text_writer& out, const memory_timeline& line,
         json.open().put("ns", s.ns - first).put("charged", s.charged);
         if (s.resident != memory_timeline::unknown) json.put("resident", s.resident);
         if (s.spilled != memory_timeline::unknown) json.put("spilled", s.spilled);
+        if (s.promised != memory_timeline::unknown) json.put("promised", s.promised);
         json.close();
     });
     json.close(']').key("marks").open('[');

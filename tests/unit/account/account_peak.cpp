@@ -94,6 +94,75 @@ TEST_CASE("the tree at its peak is that of the fullest moment", "[accounts]") {
     CHECK(json.find("\"name\":\"query\",\"used\":300,\"own\":0") != std::string::npos);
 }
 
+TEST_CASE("what is charged and what is promised are two numbers, and neither is cut at the limit", "[accounts]") {
+    allot::account_line room[8];
+    allot::account_peak at{room};
+    account root{name{"root"}, limit{1000}}, query{root, name{"query"}}, scan{query, name{"scan"}};
+    account other{root, name{"other"}};
+    root.keep_peak(&at);
+    auto floor = query.reserve_floor_for(600, allot::time_span{0});
+    CHECK(root.promised() == 600);
+    CHECK(scan.try_charge(100));
+    CHECK(other.try_charge(300));
+    CHECK(root.used() == 900);
+    CHECK(root.promised() == 500);
+    CHECK(query.promised() == 0); // nothing below it has reserved
+    CHECK(at.used() == 900);
+    CHECK(at.charged() == 400);
+    CHECK(at.promised() == 500);
+    floor.release();
+    CHECK(other.try_charge(450)); // the most that was charged, below the peak
+    CHECK(at.charged() == 850);
+    CHECK(at.used() == 900);
+    CHECK(at.promised() == 500);
+
+    const auto first_line = [&] {
+        char text[2048];
+        allot::text_writer out{text};
+        allot::write_accounts(out, at);
+        return std::string(out.view().substr(0, out.view().find('\n')));
+    };
+    CHECK(first_line() == "accounts of root at the peak: 850 bytes charged, 500 bytes promised, of 1000 bytes each");
+    char text[2048];
+    allot::text_writer out{text};
+    allot::write_accounts_json(out, at);
+    CHECK(out.view().find("\"charged\":850,\"promised\":500,") != std::string_view::npos);
+
+    const auto again = query.reserve_floor_for(120, allot::time_span{0}); // 20 beside the 100 that are charged
+    CHECK(other.force_charge(300).charged());                             // the limit is broken, and it shows
+    CHECK(at.charged() == 1150);
+    CHECK(first_line() == "accounts of root at the peak: 1150 bytes charged, 20 bytes promised, of 1000 bytes each");
+    out.clear();
+    allot::write_accounts(out, root);
+    CHECK(out.view().starts_with("accounts of root: 1150 bytes charged, 20 bytes promised, of 1000 bytes each\n"));
+    CHECK(out.view().find("root: 1170 bytes used of 1000 bytes, ") != std::string_view::npos);
+    CHECK(out.view().find(", charged beyond its limit by force 1\n") != std::string_view::npos);
+    root.keep_peak(nullptr);
+    other.refund(1050);
+    scan.refund(100);
+}
+
+TEST_CASE("a limit that was lowered below use is called so", "[accounts]") {
+    account root{name{"root"}, limit{1000}};
+    CHECK(root.try_charge(700));
+    const auto line = [&] {
+        char text[512];
+        allot::text_writer out{text};
+        allot::write_accounts(out, root);
+        return std::string(out.view());
+    };
+    root.set_limit(700);
+    CHECK_FALSE(root.stats().lowered);
+    root.set_limit(699);
+    CHECK(root.stats().lowered);
+    CHECK(line().find("root: 700 bytes used of 699 bytes (a limit that was lowered), ") != std::string::npos);
+    root.refund(1);
+    CHECK(line().find("lowered") == std::string::npos); // it holds again
+    root.set_limit(1000);
+    CHECK_FALSE(root.stats().lowered);
+    root.refund(699);
+}
+
 TEST_CASE("what is held and not confirmed is in no copy of a peak", "[accounts]") {
     allot::account_line room[8];
     allot::account_peak at{room};
