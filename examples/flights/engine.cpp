@@ -10,7 +10,8 @@ memory_use engine::measure(std::string when) const {
     memory_use use;
     use.when = std::move(when);
     use.limit = account.limit();
-    use.charged = account.used();
+    use.promised = account.promised();
+    use.charged = account.used() - std::min(account.used(), use.promised);
     use.committed = pages.stats().committed;
     use.resident = pages.resident();
     use.peak = account.peak();

@@ -16,7 +16,7 @@ struct heap_line {
 
 struct memory_use {
     std::string when;
-    std::size_t limit = 0, charged = 0, committed = 0, resident = 0, peak = 0, live_rows = 0;
+    std::size_t limit = 0, charged = 0, promised = 0, committed = 0, resident = 0, peak = 0, live_rows = 0;
     std::vector<heap_line> heaps; // the largest first
 };
 
@@ -34,7 +34,8 @@ template <class Rows> void add_use(const Rows& rows, const std::string& table, m
 class memory_log {
   public:
     template <class Engine> void note(const Engine& memory, const char* when) {
-        if (fullest_.when.empty() || memory.account.used() > fullest_.charged) fullest_ = memory.measure(when);
+        if (fullest_.when.empty() || memory.account.used() > fullest_.charged + fullest_.promised)
+            fullest_ = memory.measure(when);
     }
     const memory_use& fullest() const { return fullest_; }
 

@@ -63,8 +63,9 @@ std::string draw(const memory_use& use, const memory_use& after) {
                    bytes(few.bytes)});
     std::string out = fmt::format("Memory use at its highest measurement [{}]\n", use.when);
     out += table.draw("  ");
-    out += fmt::format("  limit {}: charged {}, committed {}, resident {}; peak {}\n", bytes(use.limit),
-                       bytes(use.charged), bytes(use.committed), bytes(use.resident), bytes(after.peak));
+    out += fmt::format("  limit {}: charged {}, promised {}, committed {}, resident {}; peak {}\n", bytes(use.limit),
+                       bytes(use.charged), bytes(use.promised), bytes(use.committed), bytes(use.resident),
+                       bytes(after.peak));
     out += fmt::format("  afterwards: {} rows, charged {}\n", grouped(after.live_rows), bytes(after.charged));
     return out;
 }

@@ -28,9 +28,9 @@ static ordered_json to_json(const memory_use& use) {
                          {"overhead_per_row", h.overhead},
                          {"pages", h.pages},
                          {"bytes", h.bytes}});
-    return {{"when", use.when},           {"limit", use.limit},       {"charged", use.charged},
-            {"committed", use.committed}, {"resident", use.resident}, {"peak", use.peak},
-            {"live_rows", use.live_rows}, {"heaps", std::move(heaps)}};
+    return {{"when", use.when},         {"limit", use.limit},         {"charged", use.charged},
+            {"promised", use.promised}, {"committed", use.committed}, {"resident", use.resident},
+            {"peak", use.peak},         {"live_rows", use.live_rows}, {"heaps", std::move(heaps)}};
 }
 
 static ordered_json to_json(const answer& from) {

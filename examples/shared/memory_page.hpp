@@ -35,14 +35,15 @@ class memory_page {
 
     /// For the arbiter: waits, rollbacks, splits and refusals are marked.
     allot::oom::log_sink sink() noexcept { return marks_.sink(); }
-    /// Samples every two milliseconds, until the thread ends: bytes used by the account, and spilled; resident bytes of
-    /// the process, beyond those of now. Requires: the account and this object live until then.
+    /// Samples every two milliseconds, until the thread ends: bytes charged to the account, promised, and spilled;
+    /// resident bytes of the process, beyond those of now. Requires: the account and this object live until then.
     std::jthread samples_of(const allot::account& root) {
         return std::jthread([this, &root, start = resident_bytes()](const std::stop_token& stop) {
             while (!stop.stop_requested()) {
                 const std::size_t resident = resident_bytes();
-                line_.add(allot::sys::fine_clock::now(), root.used(), resident > start ? resident - start : 0,
-                          root.stats().spilled);
+                const std::size_t promised = root.promised(), used = root.used();
+                line_.add(allot::sys::fine_clock::now(), used > promised ? used - promised : 0,
+                          resident > start ? resident - start : 0, root.stats().spilled, promised);
                 std::this_thread::sleep_for(std::chrono::milliseconds(2));
             }
         });

@@ -60,10 +60,13 @@ std::string live::lines() {
         }
     }
     const allot::executor_stats run = engine_.run.stats();
-    return table.draw() + fmt::format("memory {} of {}; {} tasks run, {} wait; {} on the disk, {} written\n",
-                                      shared::bytes(engine_.memory.used()), shared::bytes(engine_.memory.limit()),
-                                      run.running, run.waiting, shared::bytes(engine_.disk.used()),
-                                      shared::bytes(engine_.data.stats().bytes_written));
+    const std::size_t promised = engine_.memory.promised(), used = engine_.memory.used();
+    const std::string limit = shared::bytes(engine_.memory.limit());
+    return table.draw() +
+           fmt::format("memory {} of {}, {} of {} promised; {} tasks run, {} wait; {} on the disk, {} written\n",
+                       shared::bytes(used - std::min(used, promised)), limit, shared::bytes(promised), limit,
+                       run.running, run.waiting, shared::bytes(engine_.disk.used()),
+                       shared::bytes(engine_.data.stats().bytes_written));
 }
 
 } // namespace tpch

@@ -21,6 +21,8 @@
 #include <stdexcept>
 #include <sys/resource.h>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace tpch {
 namespace {
@@ -129,7 +131,7 @@ outcome run_all(const options& asked, const database& from, std::size_t limit, u
                 const nlohmann::json& expected, const watchers& watched = {}) {
     outcome out;
     shared::memory_page* const page = watched.page;
-    std::vector<allot::account_line> at_peak(page != nullptr ? 1024 : 0);
+    std::vector<allot::account_line> at_peak(page != nullptr ? 1024 : 1); // one: the numbers of the root
     allot::account_peak fullest{at_peak};
     engine in{{.memory = limit,
                .threads = asked.threads,
@@ -144,11 +146,9 @@ outcome run_all(const options& asked, const database& from, std::size_t limit, u
     in.pool.trim();
     shared::restart_peak();
     out.limit = limit, out.start = shared::resident_bytes();
+    in.memory.keep_peak(&fullest);
     std::jthread samples;
-    if (page != nullptr) {
-        in.memory.keep_peak(&fullest);
-        samples = page->samples_of(in.memory);
-    }
+    if (page != nullptr) samples = page->samples_of(in.memory);
     const double processor = processor_seconds();
     const shared::stopwatch began;
     out.queries.resize(asked.queries.size());
@@ -163,17 +163,34 @@ outcome run_all(const options& asked, const database& from, std::size_t limit, u
             });
     }
     out.seconds = began.seconds(), out.processor_seconds = processor_seconds() - processor;
+    in.memory.keep_peak(nullptr);
     out.resident = peak_beyond(out.start), out.charged = in.memory.peak();
+    out.by_account = fullest.charged(), out.promised = fullest.promised(), out.account = in.memory.stats();
     if (device != nullptr) out.device = device->outcome();
     out.stored = in.data.stats(), out.tasks = in.tasks.stats(), out.ran_out = in.run.stats().ran_out;
     if (page != nullptr) {
         samples = {};
-        in.memory.keep_peak(nullptr);
         page->show_samples(in.memory);
         page->page().peak(fullest).accounts(in.memory).accounts(in.disk).chunks(in.pool);
         for (const query_outcome& q : out.queries)
             if (!q.page.empty()) page->page().out_of_memory(q.page);
     }
+    return out;
+}
+
+// The same below another limit. Without memory to begin with, each query fails.
+outcome run_beside(const options& asked, const database& from, const std::string& limit,
+                   const nlohmann::json& expected) {
+    outcome out;
+    out.limit = limit_of(asked, limit);
+    try {
+        out = run_all(asked, from, out.limit, asked.tasks, expected);
+    } catch (const allot::memory_error& e) {
+        query_outcome o;
+        explain(e, o);
+        for (const std::string& name : asked.queries) out.queries.push_back(o), out.queries.back().name = name;
+    }
+    if (limit == "none") out.name = "no limit";
     return out;
 }
 
@@ -190,7 +207,7 @@ int run(const options& asked) {
     }
     outcome alone;
     if (asked.compare) // one after the other, in memory for all
-        alone = run_all(asked, from, std::max(asked.memory, std::size_t{4} << 30), 1, nlohmann::json::object());
+        alone = run_all(asked, from, memory_for_all(asked), 1, nlohmann::json::object());
     std::optional<trace> written;
     if (!asked.trace.empty()) written.emplace(asked.trace);
     std::optional<shared::memory_page> page;
@@ -213,12 +230,22 @@ int run(const options& asked) {
         throw std::runtime_error("--record: " + asked.record + ": " + std::strerror(error));
     out.device.hazards += alone.device.hazards;
     for (std::size_t i = 0; i != alone.queries.size(); ++i) out.queries[i].alone = alone.queries[i].seconds;
-    fmt::print("{}", asked.json ? json_of(out) : table_of(out));
-    bool failed = false, out_of_memory = false, device_failed = false, right = out.device.hazards == 0;
-    for (const query_outcome& q : out.queries) {
-        device_failed = device_failed || q.device_failed;
-        failed = failed || !q.error.empty(), out_of_memory = out_of_memory || q.out_of_memory, right = right && q.right;
-        if (!q.error.empty()) fmt::print(stderr, "\n{}: {}\n{}", q.name, q.error, q.page);
+    std::vector<outcome> all;
+    all.push_back(std::move(out));
+    for (const std::string& limit : asked.beside) all.push_back(run_beside(asked, from, limit, expected));
+    if (asked.json)
+        for (const outcome& o : all) fmt::print("{}", json_of(o));
+    else fmt::print("{}", all.size() == 1 ? table_of(all[0]) : table_of(all));
+    bool failed = false, out_of_memory = false, device_failed = false, right = true;
+    for (const outcome& o : all) {
+        right = right && o.device.hazards == 0;
+        for (const query_outcome& q : o.queries) {
+            device_failed = device_failed || q.device_failed;
+            failed = failed || !q.error.empty(), out_of_memory = out_of_memory || q.out_of_memory;
+            right = right && q.right;
+            if (!q.error.empty())
+                fmt::print(stderr, "\n{}{}: {}\n{}", q.name, all.size() == 1 ? "" : ", " + name_of(o), q.error, q.page);
+        }
     }
     const int code = !right          ? exit_code::wrong_answer
                      : out_of_memory ? exit_code::out_of_memory

@@ -4,6 +4,29 @@
 
 namespace tpch {
 
+std::size_t limit_of(const options& o, std::string name) {
+    if (name == "none") return memory_for_all(o);
+    if (name.starts_with("1/")) return o.memory / std::stoul(name.substr(2));
+    shared::read_size(name); // which parse() has checked
+    return std::stoull(name);
+}
+
+namespace {
+
+CLI::Validator another_limit() {
+    return {[](std::string& text) {
+                const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+                const std::string_view part = std::string_view(text).substr(std::min<std::size_t>(2, text.size()));
+                std::string size = text;
+                const bool is_part = text.starts_with("1/") && !part.empty() && part.size() < 4 && part[0] != '0' &&
+                                     std::all_of(part.begin(), part.end(), is_digit);
+                return text == "none" || is_part ? "" : shared::read_size(size);
+            },
+            ""};
+}
+
+} // namespace
+
 bool parse(int argc, char** argv, options& out, int& code) {
     CLI::App app{"Queries of TPC-H in too little memory."};
     app.add_option("--data", out.data, "folder of the tables, in Parquet or .tbl files")->required();
@@ -18,6 +41,11 @@ bool parse(int argc, char** argv, options& out, int& code) {
         ->transform(shared::size())
         ->type_name("SIZE")
         ->default_str("32MiB");
+    app.add_option("--beside", out.beside,
+                   "then the same with other limits, and one table of what each costs: none, 1/3 (of --memory), 16MiB")
+        ->delimiter(',')
+        ->check(another_limit())
+        ->type_name("LIMIT,...");
     app.add_option("--tasks", out.tasks, "queries at a time")
         ->check(CLI::Range(1, 64))
         ->type_name("N")

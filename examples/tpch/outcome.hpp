@@ -1,6 +1,7 @@
 // What a run has done, for the report.
 #pragma once
 #include "device/device.hpp"
+#include <allot/account/account_status.hpp>
 #include <allot/oom/task_record.hpp>
 #include <allot/spill/store_stats.hpp>
 #include <cstddef>
@@ -26,7 +27,12 @@ struct query_outcome {
 struct outcome {
     std::vector<query_outcome> queries;
     double seconds = 0, processor_seconds = 0;
-    std::size_t limit = 0, charged = 0;  // the most that was charged; more than the limit only by force
+    std::string name; // of the limit
+    std::size_t limit = 0;
+    std::size_t charged = 0;             // the account's peak: memory and promises
+    std::size_t by_account = 0;          // bytes of memory that the account was charged for at most
+    std::size_t promised = 0;            // bytes that were reserved and not charged, at the account's peak
+    allot::account_stats account;        // at the end
     std::size_t start = 0, resident = 0; // bytes resident before it; and at most, less those
     std::uint64_t ran_out = 0;           // tasks that began again
     allot::store_stats stored;

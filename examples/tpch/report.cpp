@@ -1,10 +1,52 @@
 #include "report.hpp"
 #include "../shared/text_table.hpp"
 #include <fmt/format.h>
+#include <string_view>
 
 namespace tpch {
 
 using shared::bytes, shared::grouped;
+
+namespace {
+
+const char* answer_of(const query_outcome& q) {
+    return q.out_of_memory    ? "out of memory"
+           : !q.error.empty() ? "failed"
+           : !q.checked       ? "not checked"
+           : q.right          ? "right"
+                              : "WRONG";
+}
+// Why a number exceeds the limit, if it does.
+const char* excess_of(const outcome& o, std::size_t n) {
+    return n <= o.limit            ? ""
+           : o.account.lowered     ? " (the limit was lowered)"
+           : o.account.beyond != 0 ? " (by force)"
+                                   : " (BEYOND THE LIMIT)";
+}
+std::string of_limit(const outcome& o, std::size_t n) {
+    return fmt::format("{} of {}{}", bytes(n), bytes(o.limit), excess_of(o, n));
+}
+// What "by force" is, where it is said.
+std::string footnote_of(std::string_view text) {
+    if (text.find("(by force)") == text.npos) return {};
+    return "by force: blocks came back to the pool beside memory that was promised to tasks (docs/chunks.md, pools)\n";
+}
+// Two numbers, each beside the limit.
+std::string memory_of(const outcome& o) {
+    const std::string text =
+        fmt::format("memory by the account: resident at most {}; promised to tasks {}, when both were {}\n",
+                    of_limit(o, o.by_account), of_limit(o, o.promised), bytes(o.charged));
+    return text + footnote_of(text);
+}
+std::string device_of(const device_outcome& d) {
+    if (d.name.empty()) return {};
+    return fmt::format("device {}: at most {} of {}, {} copied, {} hazards\n", d.name, bytes(d.peak), bytes(d.limit),
+                       bytes(d.copied), d.hazards);
+}
+
+} // namespace
+
+std::string name_of(const outcome& o) { return o.name.empty() ? bytes(o.limit) : o.name; }
 
 std::string table_of(const outcome& o) {
     shared::text_table table(
@@ -15,22 +57,46 @@ std::string table_of(const outcome& o) {
         table.add({q.name, fmt::format("{:.3f}", q.seconds), compared ? fmt::format("{:.3f}", q.alone) : "-",
                    compared ? fmt::format("{:.1f}", q.seconds / q.alone) : "-", bytes(q.peak), bytes(q.spilled),
                    grouped(q.task.waits), fmt::format("{:.2f}", static_cast<double>(q.task.blocked_ns) / 1e9),
-                   grouped(q.task.rollbacks), grouped(q.task.splits),
-                   q.out_of_memory    ? "out of memory"
-                   : !q.error.empty() ? "failed"
-                   : !q.checked       ? "not checked"
-                   : q.right          ? "right"
-                                      : "WRONG"});
+                   grouped(q.task.rollbacks), grouped(q.task.splits), answer_of(q)});
     }
     std::string out = table.draw();
-    out += fmt::format("\n{} queries in {:.2f} s, {:.2f} s of the processor; limit {}, charged at most {}\n",
-                       o.queries.size(), o.seconds, o.processor_seconds, bytes(o.limit), bytes(o.charged));
-    out += fmt::format("resident at most {}, beyond the {} of the start\n", bytes(o.resident), bytes(o.start));
+    out += fmt::format("\n{} queries in {:.2f} s, {:.2f} s of the processor; limit {}\n", o.queries.size(), o.seconds,
+                       o.processor_seconds, bytes(o.limit));
+    out += memory_of(o);
+    out += fmt::format("process: resident at most {}, beyond the {} of the start\n", bytes(o.resident), bytes(o.start));
     out += fmt::format("{} left memory: {} written, {} read; {} tasks began again\n", bytes(o.stored.bytes_left),
                        bytes(o.stored.bytes_written), bytes(o.stored.bytes_read), o.ran_out);
-    if (const device_outcome& d = o.device; !d.name.empty())
-        out += fmt::format("device {}: at most {} of {}, {} copied, {} hazards\n", d.name, bytes(d.peak),
-                           bytes(d.limit), bytes(d.copied), d.hazards);
+    return out + device_of(o.device);
+}
+
+std::string table_of(const std::vector<outcome>& with) {
+    std::vector<std::string> head{"limit"}, seconds{"seconds of all"}, cpu{"of the processor"}, written{"written"},
+        account{"resident, by the account"}, promised{"promised to tasks, at the peak"},
+        process{"resident, of the process"};
+    for (const outcome& o : with) {
+        head.push_back(name_of(o));
+        seconds.push_back(fmt::format("{:.2f}", o.seconds)), cpu.push_back(fmt::format("{:.2f}", o.processor_seconds));
+        written.push_back(bytes(o.stored.bytes_written));
+        account.push_back(bytes(o.by_account) + excess_of(o, o.by_account));
+        promised.push_back(bytes(o.promised) + excess_of(o, o.promised));
+        process.push_back(bytes(o.resident));
+    }
+    shared::text_table table(head);
+    table.left(0);
+    for (std::size_t i = 0; i != with[0].queries.size(); ++i) {
+        std::vector<std::string> line{with[0].queries[i].name};
+        for (const outcome& o : with) {
+            const query_outcome& q = o.queries[i];
+            line.push_back(!q.error.empty() ? answer_of(q)
+                                            : fmt::format("{}, {:.2f} s{}", answer_of(q), q.seconds,
+                                                          q.spilled != 0 ? ", " + bytes(q.spilled) + " spilled" : ""));
+        }
+        table.add(line);
+    }
+    for (const auto& line : {seconds, cpu, written, account, promised, process}) table.add(line);
+    std::string out = table.draw();
+    out += footnote_of(out);
+    for (const outcome& o : with) out += device_of(o.device);
     return out;
 }
 
@@ -54,6 +120,8 @@ std::string json_of(const outcome& o) {
                           {"processor_seconds", o.processor_seconds},
                           {"limit", o.limit},
                           {"charged", o.charged},
+                          {"resident_by_account", o.by_account},
+                          {"promised", o.promised},
                           {"resident", o.resident},
                           {"start", o.start},
                           {"left", o.stored.bytes_left},
