@@ -1,5 +1,5 @@
-// The ways in which users reach rows: the ones that docs/bench/rows.md compares with peers. Beside them the malloc and free of
-// the process, plain and with the link count that a program writes in front of a row.
+// The ways in which users reach rows: the ones that docs/bench/rows.md compares with peers. Beside them the malloc and
+// free of the process, plain and with the link count that a program writes in front of a row.
 #include <counted/count.hpp>
 
 #include <bounds/free_list.hpp>
