@@ -2,7 +2,9 @@
 """Instructions of an allocate and of a release, and of a request on a slow path, counted by callgrind: the same on every
 machine of a kind, so a test can hold them under ceilings. The harness's instructions (variant "null") are subtracted.
 
-    bench/instructions.py build/bench/bench/allot_instructions [--gate bench/instructions.json] [--json FILE]
+    bench/instructions.py [build/bench/bench/allot_instructions] [--gate bench/instructions.json] [--json FILE]
+
+Without a program it is built first, for some minutes.
 """
 import argparse
 import json
@@ -64,6 +66,15 @@ def counts(program, valgrind):
             for name in names}
 
 
+def built():
+    """The program, built with the preset bench."""
+    root = pathlib.Path(__file__).resolve().parents[1]
+    for step in (["--preset", "bench"], ["--build", "--preset", "bench", "--target", "allot_instructions"]):
+        if subprocess.run(["cmake", *step], cwd=root, stdout=sys.stderr).returncode != 0:
+            sys.exit("instructions.py: allot_instructions cannot be built")
+    return str(root / "build/bench/bench/allot_instructions")
+
+
 def over(found, ceilings):
     for name, keys in ceilings.items():
         for key, ops in keys.items():
@@ -86,13 +97,13 @@ def lines(found):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("program")
+    parser.add_argument("program", nargs="?")
     parser.add_argument("--valgrind", default="valgrind")
     parser.add_argument("--gate", metavar="FILE", help="ceilings; exit code 1 when one is exceeded")
     parser.add_argument("--json", metavar="FILE", help="write the counts there")
     options = parser.parse_args()
 
-    found = counts(options.program, options.valgrind)
+    found = counts(options.program or built(), options.valgrind)
     print("\n".join(lines(found)))
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(found, indent=1) + "\n")

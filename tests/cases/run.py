@@ -2,7 +2,8 @@
 """Cases: programs that each show one promise, and exit with 0 where it holds, with 1 where the library falls short of it.
 
     run.py                    the cases of the short run: each must hold
-    run.py --all [NAME...]    all of them, or those named; a case that holds and is not listed as one that must is reported
+    run.py --all              all of them; a case that holds and is not listed as one that must is reported
+    run.py NAME...            those named, with the last line that each prints
     run.py --flags '-O2 -DALLOT_CHECKED=1 -fsanitize=thread' ...    other than -O0
 
 Exit code 1: a case that must hold does not, or one does not compile. CXX and ALLOT_INCLUDE name compiler and include folder.
@@ -107,7 +108,7 @@ def main():
                 word += ", and is not listed: add it to MUST_HOLD"
             bad += holds is None or (not holds and name in MUST_HOLD)
             held += holds is True
-            print(f"{name}: {word}" + ("" if holds else f": {said[:160]}"), flush=True)
+            print(f"{name}: {word}" + ("" if holds and not options.names else f": {said[:160]}"), flush=True)
     print(f"{held} of {len(names)} hold")
     return 1 if bad else 0
 

@@ -6,11 +6,14 @@
     what the program of SOURCE prints between the line `-- PART` and the next line that begins with `-- `
     ```
 
+A line `...` of a block stands for any lines.
+
 shown_output.py SOURCE PROGRAM   exit code 1 unless each part that PROGRAM prints is shown, and each part shown is what it
                                  prints. VARIES, what the system or the compiler decides, is not compared.
 shown_output.py --write          compiles each SOURCE that is shown (with CXX) and updates the documents.
 """
 import difflib
+import itertools
 import os
 import pathlib
 import re
@@ -35,6 +38,15 @@ def comparable(text):
     return text
 
 
+def with_left_out(shown, printed):
+    """The lines shown, with those of `printed` that each line `...` stands for: up to the next line that is shown."""
+    lines = []
+    for n, line in enumerate(shown):
+        until = shown[n + 1:n + 2]
+        lines += [line] if line != "..." else itertools.takewhile(lambda it: [it] != until, printed[len(lines):])
+    return lines
+
+
 def printed_by(program):
     """The parts that a program prints, by name."""
     text = subprocess.run([program], check=True, capture_output=True, text=True).stdout
@@ -42,6 +54,11 @@ def printed_by(program):
     if before or not parts:
         sys.exit(f"{program} does not begin with a line `-- PART`")
     return dict(zip(parts[::2], (part.rstrip("\n") + "\n" for part in parts[1::2])))
+
+
+def same(shown, printed):
+    new = comparable(printed).splitlines()
+    return with_left_out(comparable(shown).splitlines(), new) == new
 
 
 def compare(source, program):
@@ -53,7 +70,8 @@ def compare(source, program):
         for _, of, part, old in block.findall(text):
             if of == source:
                 shown.add(part)
-                old, new = comparable(old).splitlines(), comparable(printed.get(part, "")).splitlines()
+                new = comparable(printed.get(part, "")).splitlines()
+                old = with_left_out(comparable(old).splitlines(), new)
                 wrong += difflib.unified_diff(old, new, f"{document.name}, {part}", f"{source} prints", n=1, lineterm="")
     wrong += [f"no document shows what {source} prints at `-- {part}`" for part in printed.keys() - shown]
     if wrong:
@@ -70,8 +88,7 @@ def update():
                 subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-pthread", f"-I{root / 'include'}",
                                 root / source, "-o", program], check=True)
                 printed[source] = printed_by(program)
-            document.write_text(block.sub(lambda m: m[1] + (
-                m[4] if comparable(m[4]) == comparable(printed[m[2]][m[3]]) else printed[m[2]][m[3]]), text))
+            document.write_text(block.sub(lambda m: m[1] + (m[4] if same(m[4], printed[m[2]][m[3]]) else printed[m[2]][m[3]]), text))
 
 
 if sys.argv[1:] == ["--write"]:
