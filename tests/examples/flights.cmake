@@ -238,4 +238,4 @@ set_target_properties(flights_csv_blocks PROPERTIES UNITY_BUILD ON UNITY_BUILD_M
 target_include_directories(flights_csv_blocks PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(flights_csv_blocks PRIVATE fmt::fmt)
 add_test(NAME example.flights.csv_blocks COMMAND flights_csv_blocks ${CMAKE_CURRENT_BINARY_DIR}/csv_blocks.csv)
-set_tests_properties(example.flights.csv_blocks PROPERTIES LABELS example TIMEOUT 120)
+set_tests_properties(example.flights.csv_blocks PROPERTIES LABELS example TIMEOUT 300)
