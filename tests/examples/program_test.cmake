@@ -10,7 +10,7 @@ function(program_test program name)
         set(t_CODE 0)
     endif()
     if(NOT t_TIMEOUT)
-        set(t_TIMEOUT 300) # a guard against hangs, as all of them: ten times what it takes beside eight busy threads
+        set(t_TIMEOUT 900) # a guard against hangs, as all of them: ten times what it takes beside eight busy threads
     endif()
     list(JOIN t_OUT "@@" out)   # a list would not survive the way through ctest
     list(JOIN t_ERR "@@" err)
