@@ -9,4 +9,5 @@ int main() {
     counted::packets();
     counted::faces();
     counted::cold();
+    counted::device();
 }

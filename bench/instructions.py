@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Instructions of an allocate and of a release, and of a request on a slow path, counted by callgrind: the same on every
-machine of a kind, so a test can hold them under ceilings. The harness's instructions (variant "null") are subtracted.
+"""Instructions of an allocate and of a release, of a request on a slow path, and of a call of the simulated device, counted by
+callgrind: the same on every machine of a kind, so a test can hold them under ceilings. The harness's instructions (variant
+"null") are subtracted.
 
     bench/instructions.py [build/bench/bench/allot_instructions] [--gate bench/instructions.json] [--json FILE]
 

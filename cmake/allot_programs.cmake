@@ -38,7 +38,7 @@ function(allot_example name)
     target_link_libraries(${name} PRIVATE ${example_LIBRARIES})
     add_test(NAME example.${name} COMMAND ${name} ${example_ARGS})
     if(NOT example_TIMEOUT)
-        set(example_TIMEOUT 120)
+        set(example_TIMEOUT 900) # a guard against hangs: ten times what the longest takes beside eight busy threads
     endif()
     set_tests_properties(example.${name} PROPERTIES LABELS example TIMEOUT ${example_TIMEOUT})
 endfunction()

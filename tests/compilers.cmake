@@ -45,7 +45,7 @@ function(allot_header_test group compiler headers title) # with more flags
         set(command ${compiler} -std=c++20 ${flags} ${allot_warnings} -fsyntax-only)
     endif()
     add_test(NAME "${group}.${title}, ${name}" COMMAND ${command} -I${PROJECT_SOURCE_DIR}/include ${source})
-    set_tests_properties("${group}.${title}, ${name}" PROPERTIES LABELS "${group};compile" TIMEOUT 300)
+    set_tests_properties("${group}.${title}, ${name}" PROPERTIES LABELS "${group};compile" TIMEOUT 1800)
 endfunction()
 
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include
@@ -86,7 +86,7 @@ function(allot_reject_test compiler title) # with what run.py is told
     cmake_path(GET compiler FILENAME name)
     add_test(NAME "reject.${title}, ${name}" WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/reject
         COMMAND Python3::Interpreter run.py --compiler ${compiler} --include ${PROJECT_SOURCE_DIR}/include ${ARGN})
-    set_tests_properties("reject.${title}, ${name}" PROPERTIES LABELS "reject;compile" TIMEOUT 120)
+    set_tests_properties("reject.${title}, ${name}" PROPERTIES LABELS "reject;compile" TIMEOUT 1800)
 endfunction()
 
 allot_way(reject way)
@@ -135,7 +135,7 @@ foreach(group IN ITEMS layers codegen docs checkers style cases browser)
             set(folder ${CMAKE_CURRENT_BINARY_DIR}/${group}/${name})
             file(MAKE_DIRECTORY ${folder})
             add_test(NAME "${group}.${name}" COMMAND Python3::Interpreter ${script} WORKING_DIRECTORY ${folder})
-            set_tests_properties("${group}.${name}" PROPERTIES LABELS "${group}" TIMEOUT 300 SKIP_RETURN_CODE 77
+            set_tests_properties("${group}.${name}" PROPERTIES LABELS "${group}" TIMEOUT 1800 SKIP_RETURN_CODE 77
                 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER};ALLOT_INCLUDE=${PROJECT_SOURCE_DIR}/include;ALLOT_TEST_EXTENT=${ALLOT_TEST_EXTENT}")
         endforeach()
     endif()

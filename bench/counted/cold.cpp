@@ -27,8 +27,6 @@ namespace measured {
 using namespace allot::literals;
 using allot::account;
 
-template <int Variant, class Subject> [[gnu::noinline]] void cold(Subject& of) { of.call(); }
-
 inline constexpr std::size_t page = 64_KiB, row_bytes = 1000;
 
 struct charged : allot::policies<allot::ledger::tree, allot::oom::null> {};
@@ -199,17 +197,6 @@ struct arena_used_once {
     }
     bool has_happened() const { return block != nullptr; }
 };
-
-template <int Variant, class Subject> void count_cold(const char* name) {
-    constexpr int warm = -1; // the same unmeasured
-    Subject subject;
-    for (int n = 0; n != 2 * counted::cold_calls; ++n) {
-        subject.prepare();
-        n < counted::cold_calls ? cold<warm>(subject) : cold<Variant>(subject);
-        if (!subject.has_happened()) std::fprintf(stderr, "%s: call %d was none\n", name, n), std::abort();
-    }
-    std::printf("%d %s\n", Variant, name);
-}
 
 } // namespace measured
 

@@ -3,7 +3,8 @@
 //
 //   W1   pairs: a row is allocated, written and released
 //   W2   100,000 rows are allocated and written, then released last first: refills and spills, divided among the rows
-//   one  a request that takes a page, is refused, waits, or is rolled back: cold.cpp
+//   one  a request that takes a page, is refused, waits, or is rolled back: cold.cpp; a call of the simulated device:
+//   device.cpp
 //
 // Sizes are 64 bytes, read from memory, and mixed ones from a table where the subject has rows of any size. Each kind
 // of subject has its own source file: the more a compiler has before it, the less it inlines.
@@ -14,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 namespace measured {
@@ -34,6 +36,7 @@ template <int Variant, class Sizes, class User>
 [[gnu::noinline]] void release(User& user, const Sizes& sizes, std::vector<word>& rows) {
     bench::drain_back(user, sizes, rows);
 }
+template <int Variant, class Subject> [[gnu::noinline]] void cold(Subject& of) { of.call(); }
 
 } // namespace measured
 
@@ -67,12 +70,28 @@ template <int Variant, class Subject> void count(const char* name) {
     std::printf("%d %s\n", Variant, name);
 }
 
+// The same for a request on a slow path, and for a call of the simulated device.
+template <int Variant, class Subject> void count_cold(const char* name, Subject& subject) {
+    constexpr int warm = -1; // the same unmeasured
+    for (int n = 0; n != 2 * cold_calls; ++n) {
+        subject.prepare();
+        n < cold_calls ? measured::cold<warm>(subject) : measured::cold<Variant>(subject);
+        if (!subject.has_happened()) std::fprintf(stderr, "%s: call %d was none\n", name, n), std::abort();
+    }
+    std::printf("%d %s\n", Variant, name);
+}
+template <int Variant, class Subject> void count_cold(const char* name) {
+    Subject subject;
+    count_cold<Variant>(name, subject);
+}
+
 void rows();
 void ways();
 void chunks();
 void accounts();
 void faces();
 void cold();
+void device();
 void packets();
 
 } // namespace counted

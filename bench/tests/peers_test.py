@@ -20,7 +20,7 @@ class Peers(unittest.TestCase):
             command = [BENCH, "--smoke", "--workloads", "W1,W2", "--sizes", "64", "--subjects", "glibc*,it*", "--json", out]
             for peer in peers:
                 command += ["--peer", peer]
-            run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            run = subprocess.run(command, capture_output=True, text=True, timeout=600)
             cells = json.loads(out.read_text())["cells"] if run.returncode == 0 else []
         return run, {s["subject"] for c in cells for s in c["series"]}
 

@@ -16,7 +16,7 @@ endif()
 function(flights_limits_test name)
     add_test(NAME example.flights.${name} COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:flights> -D extent=${ALLOT_TEST_EXTENT}
         ${ARGN} -P ${flights_tests}/every_limit.cmake)
-    set_tests_properties(example.flights.${name} PROPERTIES LABELS example TIMEOUT 300)
+    set_tests_properties(example.flights.${name} PROPERTIES LABELS example TIMEOUT 900)
 endfunction()
 
 # The answers are DuckDB's, whatever the set and the number of threads; in the end no row is left.
@@ -178,7 +178,7 @@ program_test(flights device.no_size CODE 2 ERR "--device-memory" ARGS --device s
 flights_limits_test(device.every_limit -D set=roxie -D device=simulated)
 add_test(NAME example.flights.device.cuda COMMAND ${CMAKE_COMMAND}
     -D program=$<TARGET_FILE:flights> -D name=flights -D "right=14 of 14 columns unchanged" -P ${flights_tests}/device_cuda.cmake)
-set_tests_properties(example.flights.device.cuda PROPERTIES LABELS example TIMEOUT 300)
+set_tests_properties(example.flights.device.cuda PROPERTIES LABELS example TIMEOUT 900)
 
 # Who held the memory, at the peak: text and JSON. In numbers, and that limits of operators hold: accounts.py.
 foreach(set IN ITEMS roxie thor out_of_band)
@@ -220,7 +220,7 @@ find_package(Python3 COMPONENTS Interpreter QUIET)
 foreach(check IN ITEMS sums growth limits resident)
     if(Python3_FOUND AND NOT (check STREQUAL "resident" AND ALLOT_SANITIZE)) # a sanitizer's memory is resident, too
         add_test(NAME example.flights.accounts.${check} COMMAND Python3::Interpreter ${flights_tests}/accounts.py $<TARGET_FILE:flights> ${check})
-        set_tests_properties(example.flights.accounts.${check} PROPERTIES LABELS example TIMEOUT 300
+        set_tests_properties(example.flights.accounts.${check} PROPERTIES LABELS example TIMEOUT 900
             ENVIRONMENT "ALLOT_TEST_EXTENT=${ALLOT_TEST_EXTENT}")
     endif()
 endforeach()
@@ -229,7 +229,7 @@ endforeach()
 add_test(NAME example.flights.larger COMMAND ${CMAKE_COMMAND}
     -D program=$<TARGET_FILE:flights> -D data=${PROJECT_SOURCE_DIR}/examples/data
     -D work=${CMAKE_CURRENT_BINARY_DIR} -P ${flights_tests}/larger.cmake)
-set_tests_properties(example.flights.larger PROPERTIES LABELS example TIMEOUT 300)
+set_tests_properties(example.flights.larger PROPERTIES LABELS example TIMEOUT 900)
 
 # How the reader cuts a file into blocks, against a reader of one character at a time.
 add_executable(flights_csv_blocks ${flights_tests}/csv_blocks.cpp csv.cpp csv_file.cpp kept.cpp progress.cpp)
@@ -238,4 +238,4 @@ set_target_properties(flights_csv_blocks PROPERTIES UNITY_BUILD ON UNITY_BUILD_M
 target_include_directories(flights_csv_blocks PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(flights_csv_blocks PRIVATE fmt::fmt)
 add_test(NAME example.flights.csv_blocks COMMAND flights_csv_blocks ${CMAKE_CURRENT_BINARY_DIR}/csv_blocks.csv)
-set_tests_properties(example.flights.csv_blocks PROPERTIES LABELS example TIMEOUT 120)
+set_tests_properties(example.flights.csv_blocks PROPERTIES LABELS example TIMEOUT 900)

@@ -2,6 +2,7 @@
 //
 // 4 threads use rows with caches of threads and shared ones, chunks, accounts near their limit and buffers; a thread
 // forks; each child uses each of them to its limit, makes new ones, and forks once more. ALLOT_FORKS: how many.
+#include <support/asleep.hpp>
 #include <support/catch.hpp>
 #include <support/from_environment.hpp>
 
@@ -233,11 +234,13 @@ TEST_CASE("fork waits for each kind of exclusive right of another thread", "[pro
     // A charge that waits for bytes that are held.
     allot::account limited{allot::name{"limited"}, allot::limit{100}};
     std::thread charger;
+    std::atomic<long> charges{0};
     CHECK(waits_for(
         [&] {
             static_cast<void>(limited.try_hold(60));
-            charger = std::thread([&] { static_cast<void>(limited.try_charge(60)); });
-            std::this_thread::sleep_for(20ms);
+            charger = std::thread([&] { charges = support::this_thread(), static_cast<void>(limited.try_charge(60)); });
+            while (charges == 0) std::this_thread::yield();
+            support::until_asleep(charges);
         },
         [&] {
             limited.cancel(60);
@@ -255,11 +258,14 @@ TEST_CASE("fork waits for each kind of exclusive right of another thread", "[pro
         [&] { mutex.unlock(); }));
     // A thread that sleeps until there is memory has rights on which nobody else waits.
     allot::sys::parking place;
+    std::atomic<long> sleeps{0};
     std::thread sleeper([&] {
         const allot::detail::pages_in_transit::request waits(transit);
+        sleeps = support::this_thread();
         place.wait_until(allot::sys::parking::never);
     });
-    std::this_thread::sleep_for(20ms);
+    while (sleeps == 0) std::this_thread::yield();
+    support::until_asleep(sleeps);
     CHECK_FALSE(waits_for([] {}, [] {}, 9s));
     place.signal(1);
     sleeper.join();

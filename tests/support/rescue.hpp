@@ -1,4 +1,4 @@
-// For a part of a test that goes on for ever when it is wrong: after ten seconds what waits there is let go, or the
+// For a part of a test that goes on for ever when it is wrong: after half a minute what waits there is let go, or the
 // program ends and tells where. So the test fails, and does not only not end.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace support {
 
 class rescue {
   public:
-    explicit rescue(const char* where, std::chrono::milliseconds after = std::chrono::seconds(10))
+    explicit rescue(const char* where, std::chrono::milliseconds after = std::chrono::seconds(30))
         : rescue(
               [where] {
                   std::printf("for ever: %s\n", where);
@@ -23,7 +23,7 @@ class rescue {
               },
               after) {}
     // `rescue_others` runs on another thread if this object is still there.
-    explicit rescue(std::function<void()> rescue_others, std::chrono::milliseconds after = std::chrono::seconds(10))
+    explicit rescue(std::function<void()> rescue_others, std::chrono::milliseconds after = std::chrono::seconds(30))
         : thread_([this, after, act = std::move(rescue_others)] {
               for (auto ms = std::chrono::milliseconds(0); ms != after; ++ms) {
                   if (over_) return;

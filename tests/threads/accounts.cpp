@@ -355,8 +355,10 @@ TEST_CASE("accounts: a call that holds memory does not wait for a request that w
     if (ALLOT_CHECKED != 0) return; // reported there, by abort
     struct holder : allot::account_listener {
         account* more = nullptr;
+        std::atomic<bool> called{false};
         void after(const account&, std::size_t, const allot::charge_status&) noexcept override {
             if (more == nullptr) return;
+            called = true;
             account& a = *std::exchange(more, nullptr);
             std::this_thread::sleep_for(std::chrono::milliseconds(50)); // until the other waits
             if (a.try_hold(10)) a.cancel(10);
@@ -371,7 +373,7 @@ TEST_CASE("accounts: a call that holds memory does not wait for a request that w
     std::atomic<bool> met{false};
     REQUIRE(third.try_charge(1));
     other = std::thread{[&] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        while (!ears.called) std::this_thread::yield();
         met = third.try_charge(50).charged(); // fits when what is held was cancelled
     }};
     support::rescue both{[&] { root.set_limit(1000); }}; // if they wait for each other

@@ -26,7 +26,7 @@ struct query_rows : allot::policies<allot::oom::null, allot::heap::per_thread> {
 } // namespace
 
 TEST_CASE("eight threads on four channels share global rows", "[channels][threads]") {
-    const support::rescue ends{"channels on eight threads", std::chrono::seconds(60)};
+    const support::rescue ends{"channels on eight threads", std::chrono::seconds(300)};
     account engine{name{"engine"}, limit{8_MiB}};
     {
         allot::channels<query_rows> all{engine, 4, {.limit = 1_MiB}};
@@ -76,7 +76,7 @@ TEST_CASE("eight threads on four channels share global rows", "[channels][thread
 }
 
 TEST_CASE("threads at the limit of the engine wait for none that waits for them", "[channels][threads]") {
-    const support::rescue ends{"channels at the limit of their engine", std::chrono::seconds(60)};
+    const support::rescue ends{"channels at the limit of their engine", std::chrono::seconds(300)};
     account engine{name{"engine"}, limit{8_MiB}}, other{engine, name{"another query"}};
     {
         allot::channels<query_rows> all{engine, 2};

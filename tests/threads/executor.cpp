@@ -8,6 +8,7 @@
 #include <allot/task/task_cache.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -106,7 +107,7 @@ struct query {
 } // namespace
 
 TEST_CASE("queries share too little memory on eight threads, and end", "[task][threads]") {
-    const support::rescue ends{"queries on eight threads"};
+    const support::rescue ends{"queries on eight threads", std::chrono::seconds(300)};
     engine e;
     {
         executor run{e.tasks, e.memory, {.threads = 8}};

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -33,7 +34,7 @@ struct number {
 } // namespace
 
 TEST_CASE("rows of packets pass between eight threads, and each packet returns once", "[packet][threads]") {
-    const support::rescue ends{"rows of packets on eight threads"};
+    const support::rescue ends{"rows of packets on eight threads", std::chrono::seconds(300)};
     account engine{name{"engine"}, limit{4_MiB}}, one{engine, name{"one"}}, two{engine, name{"two"}};
     std::atomic<int> wrong{0};
     std::atomic<std::uint64_t> received{0};

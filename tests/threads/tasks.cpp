@@ -163,8 +163,12 @@ TEST_CASE("tasks of 8 threads in too little memory all end, with right answers",
         std::vector<std::jthread> threads;
         for (unsigned t = 0; t != 8; ++t)
             threads.emplace_back([&, t] {
-                // At least until one was rolled back, however slow the threads are.
-                for (unsigned n = 0; std::chrono::steady_clock::now() < end || all.tasks.stats().rollbacks == 0; ++n) {
+                // At least until one was rolled back and one has finished, however slow the threads are.
+                const auto goes_on = [&] {
+                    return std::chrono::steady_clock::now() < end || all.finished == 0 ||
+                           all.tasks.stats().rollbacks == 0;
+                };
+                for (unsigned n = 0; goes_on(); ++n) {
                     query mine{all, t * 1'000'000 + n};
                     const auto announce = [&](query* q) {
                         const std::lock_guard hold(lock);

@@ -83,7 +83,7 @@ BUGS = {
         "by.is_open()",
         law=5),
     "level_wakes_one_tree": bug(
-        "unit/reclaim/levels.cpp",
+        "model/levels.cpp",
         "while (head->tree != p->tree || !waits(*head)) head = head->next;",
         "while (!waits(*head)) head = head->next;",
         law=4),

@@ -1,12 +1,13 @@
 // What is held and not confirmed: whom it concerns, and who waits for what becomes of it.
+#include <support/asleep.hpp>
 #include <support/catch.hpp>
 #include <support/rescue.hpp>
 
 #include <allot/account/account.hpp>
 #include <allot/core/units.hpp>
 
+#include <atomic>
 #include <chrono>
-#include <ctime>
 #include <new>
 #include <string>
 #include <thread>
@@ -128,34 +129,32 @@ TEST_CASE(
     account leaf{root, name{"leaf"}}, other{root, name{"other"}}, more{root, name{"more"}};
     REQUIRE(leaf.try_hold(50));
     REQUIRE(other.try_charge(50));
+    // `changes` runs once the thread of `requests` sleeps, behind what calls says() in it.
     const auto sleeps = [&](auto requests, auto changes) {
-        double ms = 0;
-        std::thread waits{[&] {
-            timespec before{}, after{};
-            ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
-            requests();
-            ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
-            ms = static_cast<double>(after.tv_sec - before.tv_sec) * 1e3 +
-                 static_cast<double>(after.tv_nsec - before.tv_nsec) * 1e-6;
-        }};
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        std::atomic<long> thread{0};
+        std::thread waits{[&] { requests([&] { thread = support::this_thread(); }); }};
+        while (thread == 0) std::this_thread::yield();
+        support::until_asleep(thread);
         changes();
         waits.join();
-        CHECK(ms < 5);
     };
     bool granted = false;
-    sleeps([&] { granted = bool(more.try_charge(50)); }, [&] { other.refund(50); }); // though the others stay held
+    sleeps([&](auto says) { says(), granted = bool(more.try_charge(50)); },
+           [&] { other.refund(50); }); // though the others stay held
     CHECK(granted);
     more.refund(50);
     REQUIRE(other.try_charge(50));
-    sleeps([&] { granted = bool(more.reserve_floor_for(50, 0_ms)); }, [&] { leaf.cancel(50); });
+    sleeps([&](auto says) { says(), granted = bool(more.reserve_floor_for(50, 0_ms)); }, [&] { leaf.cancel(50); });
     CHECK(granted);
     REQUIRE(leaf.try_hold(50));
     bool held = true;
     sleeps( // one that is to hold lets those that wait go first
-        [&] {
-            std::thread first{[&] { granted = bool(more.try_charge(50)); }};
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        [&](auto says) {
+            std::atomic<long> thread{0};
+            std::thread first{[&] { thread = support::this_thread(), granted = bool(more.try_charge(50)); }};
+            while (thread == 0) std::this_thread::yield();
+            support::until_asleep(thread);
+            says();
             held = bool(more.try_hold(50));
             first.join();
         },

@@ -1,4 +1,5 @@
 // Reservations that wait without a thread: who calls them, in which order, and what ends their wait.
+#include <support/asleep.hpp>
 #include <support/catch.hpp>
 #include <support/rescue.hpp>
 
@@ -14,7 +15,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <ctime>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -650,14 +650,15 @@ TEST_CASE("a reservation that waits beside another one sleeps", "[accounts][rese
     account root{name{"root"}, limit{200}}, sort{root, name{"sort"}}, other{root, name{"other"}};
     const account_reservation before = sort.reserve_for(100, 0_ms);
     REQUIRE(other.try_charge(100));
-    double ms = 0;
+    const support::rescue ends{"a reservation that spins, or that nothing wakes"};
+    std::atomic<long> thread{0};
     std::thread waits{[&] {
-        CHECK_FALSE(sort.reserve_for(50, 100_ms));
-        timespec t{};
-        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-        ms = static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) * 1e-6;
+        thread = support::this_thread();
+        CHECK(sort.reserve_for(50, allot::forever));
     }};
-    waits.join();
-    CHECK(ms < 10);
+    while (thread == 0) std::this_thread::yield();
+    support::until_asleep(thread);
     other.refund(100);
+    waits.join();
+    CHECK_FALSE(sort.reserve_for(150, 1_ms)); // it ends
 }

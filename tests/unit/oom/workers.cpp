@@ -6,12 +6,8 @@
 #include <allot/oom/event_log.hpp>
 #include <allot/oom/scoped_wait.hpp>
 
-#include <algorithm>
-#include <array>
 #include <atomic>
-#include <chrono>
 #include <future>
-#include <random>
 #include <thread>
 #include <vector>
 
@@ -121,68 +117,4 @@ TEST_CASE("a scope inside a token that has joined another is inside that one", "
         CHECK(here.may_be_rolled_back());
     }}.join();
     CHECK(outer.is_outermost());
-}
-
-namespace {
-
-using milliseconds = std::chrono::duration<double, std::milli>;
-
-// Eight tasks that live on, and have nothing between their parts, each of up to 60 bytes of 100. Returns: the longest
-// time for which one slept though the bytes of any part were free.
-milliseconds longest_sleep_beside_free_memory(bool says_that_it_waits) {
-    using clock = std::chrono::steady_clock;
-    constexpr std::size_t most = 60;
-    arbiter tasks;
-    account memory{name{"engine"}, limit{100}, tasks};
-    std::atomic<bool> stops = false;
-    const auto serve = [&](unsigned seed) {
-        std::minstd_rand dice{seed + 1};
-        const auto goes_on_for = [](std::size_t us) { std::this_thread::sleep_for(std::chrono::microseconds(us)); };
-        account mine{memory, name{"connection"}};
-        task query{tasks, "connection", 0, &mine};
-        const task_thread here{query};
-        while (!stops) {
-            const std::size_t third = 5 + dice() % 16;
-            with_retry_no_split([&] {
-                std::vector<charged> has;
-                for (unsigned i = 0; i != 3; ++i) has.emplace_back(mine, third), goes_on_for(dice() % 2'000);
-            });
-            if (says_that_it_waits) {
-                const scoped_wait idle{outside};
-                goes_on_for(dice() % 50'000);
-            } else {
-                goes_on_for(dice() % 50'000);
-            }
-        }
-    };
-    std::vector<std::jthread> all;
-    for (unsigned i = 0; i != 8; ++i) all.emplace_back(serve, i);
-    std::array<clock::time_point, 8> since{};
-    since.fill(clock::now());
-    milliseconds longest{0};
-    for (const auto end = clock::now() + std::chrono::milliseconds(600); clock::now() < end;) {
-        std::this_thread::sleep_for(std::chrono::microseconds(300));
-        const machine now = tasks.now();
-        const bool is_free = memory.used() + most <= 100;
-        for (thread_id t = 0; t != now.threads().size(); ++t) {
-            const thread_state s = now[t].state;
-            if (!is_free || (s != thread_state::bufn && s != thread_state::blocked)) since[t] = clock::now();
-            else longest = std::max(longest, milliseconds(clock::now() - since[t]));
-        }
-    }
-    stops = true;
-    return longest;
-}
-
-} // namespace
-
-TEST_CASE("of tasks that live on none sleeps for long beside memory that it fits in", "[oom]") {
-    const support::rescue ends{"tasks with idle phases"};
-    for (const bool says_that_it_waits : {true, false}) {
-        milliseconds least{1'000}; // of three runs: the machine may be busy
-        for (int run = 0; run != 3 && least.count() > 10; ++run)
-            least = std::min(least, longest_sleep_beside_free_memory(says_that_it_waits));
-        CAPTURE(says_that_it_waits);
-        CHECK(least.count() <= 10);
-    }
 }

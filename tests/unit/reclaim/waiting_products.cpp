@@ -1,4 +1,5 @@
 // Requests for rows, blocks, buffers and device memory that wait for memory.
+#include <support/asleep.hpp>
 #include <support/catch.hpp>
 #include <support/device_sets.hpp>
 #include <support/rescue.hpp>
@@ -36,8 +37,10 @@ constexpr allot::page_bytes small{64_KiB};
 // What another thread does once the request sleeps.
 template <class Request, class Then> auto meanwhile(const account& refuses, Request request, Then then) {
     decltype(request()) got{};
-    std::thread waits{[&] { got = request(); }};
+    std::atomic<long> thread{0};
+    std::thread waits{[&] { thread = support::this_thread(), got = request(); }};
     while (refuses.stats().waiting == 0) std::this_thread::yield();
+    support::until_asleep(thread);
     then();
     waits.join();
     return got;

@@ -140,7 +140,7 @@ TEST_CASE("a cache of a group that has ended is cut; one that ends before its ta
         task_cache<part> cache{makes};
         makes.add({}, [&] {
             begun = true;
-            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+            until([&] { return cache.is_cut(); });
             cache.put({1, 2});
             ++ran;
         });

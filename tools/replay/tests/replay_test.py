@@ -17,12 +17,12 @@ failed = []
 
 
 def run(text, *args):
-    p = subprocess.run([program, "-", *args], input=text, capture_output=True, timeout=120)
+    p = subprocess.run([program, "-", *args], input=text, capture_output=True, timeout=600)
     return p.returncode, p.stdout.decode(), p.stderr.decode()
 
 
 def record(*args):
-    return subprocess.run([recorder, *args], capture_output=True, text=True, timeout=20)
+    return subprocess.run([recorder, *args], capture_output=True, text=True, timeout=600)
 
 
 def check(good, what):
@@ -126,10 +126,10 @@ for text, error in ((b"a 1 10\nd 2\n", "line 2: allocation 2 is not live"), (b"a
     check(code == 3 and re.search("^allot_replay: -: " + error, err), f"{text!r}: {code}: {err}")
 for source, what in ((str(recordings), "offset 0: the recording cannot be read: Is a directory\n"),
                      ("/dev/zero", "line 1: a line has more than 4096 bytes")):  # whose end nobody waits for
-    p = subprocess.run([program, source], capture_output=True, text=True, timeout=20)
+    p = subprocess.run([program, source], capture_output=True, text=True, timeout=600)
     check(p.returncode == 3 and p.stderr.startswith(f"allot_replay: {source}: {what}"), f"{source}: {p.returncode}: {p.stderr}")
     input_of = os.open(source, os.O_RDONLY)
-    p = subprocess.run([program, "-"], stdin=input_of, capture_output=True, text=True, timeout=20)
+    p = subprocess.run([program, "-"], stdin=input_of, capture_output=True, text=True, timeout=600)
     os.close(input_of)
     check(p.returncode == 3 and p.stderr.startswith(f"allot_replay: -: {what}"), f"- of {source}: {p.returncode}: {p.stderr}")
 code, _, err = run(b"a 1 10\nd 1\n", "--sets", "nothing")
