@@ -185,9 +185,10 @@ outcome run_beside(const options& asked, const database& from, const std::string
     out.limit = limit_of(asked, limit);
     try {
         out = run_all(asked, from, out.limit, asked.tasks, expected);
-    } catch (const allot::memory_error& e) {
+    } catch (const std::exception& e) {
         query_outcome o;
         explain(e, o);
+        if (!o.out_of_memory) throw;
         for (const std::string& name : asked.queries) out.queries.push_back(o), out.queries.back().name = name;
     }
     if (limit == "none") out.name = "no limit";
