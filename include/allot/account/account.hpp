@@ -188,9 +188,8 @@ class account {
         return node_.used() + detail::kept(node_);
     }
     /// What of used() nobody has charged: bytes that reservations of accounts below keep, or that are kept for a
-    /// request that is due. The rest is charged, and at most the limit but by force, and where the limit was lowered.
-    /// In bytes.
-    /// Complexity: O(accounts below), under the tree's lock.
+    /// request that is due. The rest is charged.
+    /// Complexity: O(accounts below), under the tree's lock. Threads: any that is not inside a visit of the tree.
     std::size_t promised() const noexcept { return detail::promised(node_); }
     std::size_t peak() const noexcept {
         const locked scope(node_, detail::leave_drained);
