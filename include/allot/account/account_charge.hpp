@@ -230,9 +230,8 @@ inline void cancel(account_node& a, std::size_t bytes) noexcept {
 
 inline void set_limit(account_node& a, std::size_t bytes) noexcept {
     const locked_tree scope(a);
-    a.totals().set_limit(bytes);
+    a.set_limit(bytes);
     scope.tree.announce_end();
-    a.lowered = a.used() > bytes;
     if (a.totals().total() <= bytes) return;
     scope.tree.was_exceeded.store(true, std::memory_order_relaxed);
     scope.tree.recall_credit(a);

@@ -83,7 +83,6 @@ struct alignas(64) account_node final : tree_node {
     leak_sink leaks;
     account& face;
     const part_payers* parts = nullptr;       // set before anything is charged
-    bool lowered = false;                     // the limit was set below what was used; requires the lock
     alignas(64) account_tree own_tree{*this}; // of a root
 };
 

@@ -40,7 +40,6 @@ inline std::size_t promised(const account_node& a) noexcept {
 inline account_stats stats_locked(const account_node& a) noexcept {
     account_stats f = a.stats();
     f.used += kept(a);
-    f.lowered = a.lowered;
     f.buffers = a.life.counts().now(open_counts::buffers);
     f.passed = a.waits().empty() ? 0 : a.waits().first()->passed;
     for (const waiter* w = a.tree().waits.all.first(); w != nullptr; w = a.tree().waits.all.after(*w))

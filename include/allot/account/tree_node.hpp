@@ -80,6 +80,10 @@ class tree_node {
     // The first node from here upwards whose limit is exceeded; null if none.
     static const tree_node* first_over_limit(const tree_node* from) noexcept;
     bool exceeds_limit() const noexcept { return used() > totals_.limit(); }
+    void set_limit(std::size_t bytes) noexcept {
+        totals_.set_limit(bytes);
+        lowered_ = exceeds_limit();
+    }
     // Whether a leaf may have credit: no listener, no exceeded limit, no request that recalls it and no bytes to come
     // that its refunds would settle, here and above.
     bool may_hold_credit() const noexcept;
@@ -198,8 +202,9 @@ class tree_node {
     std::uint32_t depth_ = 0, children_ = 0;
     std::uint32_t listeners_ = 0; // that were added here
     std::atomic<bool> has_deferred_{false};
-    bool listed_ = false; // may have credit: from a grant until it is closed
-    bool detached_;       // not, or no longer, a child of its parent: late refunds are ignored
+    bool listed_ = false;  // may have credit: from a grant until it is closed
+    bool lowered_ = false; // the limit was set below what was used
+    bool detached_;        // not, or no longer, a child of its parent: late refunds are ignored
 
   public:
     using deferred_nodes = mpsc_stack<tree_node, &tree_node::next_deferred_>;
@@ -252,6 +257,7 @@ inline account_stats tree_node::stats() const noexcept {
     f.credit = credit_.unused();
     f.depth = depth_;
     f.children = children_;
+    f.lowered = lowered_;
     return f;
 }
 
