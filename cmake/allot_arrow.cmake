@@ -9,7 +9,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/allot_python_package.cmake)
 set(ALLOT_ARROW "" CACHE PATH "Folder of the Python package pyarrow, for tests and examples that use Arrow; empty: looked for")
 
 function(allot_find_arrow)
-    if(TARGET allot_parquet)
+    if(TARGET allot_parquet OR (CMAKE_CROSSCOMPILING AND NOT ALLOT_ARROW)) # python3 has this machine's libraries
         return()
     endif()
     allot_python_package(pyarrow "${ALLOT_ARROW}" folders)

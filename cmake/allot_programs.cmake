@@ -3,6 +3,8 @@
 #   allot_program(target)                        warnings, sanitizers, checked builds, as the preset asks
 #   allot_example(name SOURCES a.cpp... [ARGS ...] [LIBRARIES ...] [TIMEOUT s])
 #                                                an executable that ctest runs, under the label "example"
+#   allot_program_file(target result)            the file by which a script starts the program
+#   allot_wait_longer()                          at the end of a folder: time for an emulator
 #   allot_bench(name [SHORT -O0] SOURCES a.cpp... [LIBRARIES ...])
 #                                                an executable; never checked, never sanitized. SHORT is its optimization in
 #                                                the short run of the tests, where its smoke runs for less time than -O2 takes
@@ -41,6 +43,35 @@ function(allot_example name)
         set(example_TIMEOUT 900) # a guard against hangs: ten times what the longest takes beside eight busy threads
     endif()
     set_tests_properties(example.${name} PROPERTIES LABELS example TIMEOUT ${example_TIMEOUT})
+endfunction()
+
+# The program's own file. Where an emulator runs programs: a script that starts both.
+function(allot_program_file target result)
+    get_property(file TARGET ${target} PROPERTY allot_program_file)
+    if(NOT file)
+        set(file $<TARGET_FILE:${target}>)
+        if(CMAKE_CROSSCOMPILING_EMULATOR)
+            list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
+            set(file ${CMAKE_CURRENT_BINARY_DIR}/${target}.sh)
+            file(GENERATE OUTPUT ${file} CONTENT "#!/bin/sh\nexec ${emulator} '$<TARGET_FILE:${target}>' \"$@\"\n"
+                FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+        endif()
+        set_property(TARGET ${target} PROPERTY allot_program_file ${file})
+    endif()
+    set(${result} ${file} PARENT_SCOPE)
+endfunction()
+
+# An emulator takes 10 to 30 times as long.
+function(allot_wait_longer)
+    if(NOT CMAKE_CROSSCOMPILING_EMULATOR)
+        return()
+    endif()
+    get_property(tests DIRECTORY PROPERTY TESTS)
+    foreach(test IN LISTS tests)
+        get_property(seconds TEST ${test} PROPERTY TIMEOUT)
+        math(EXPR seconds "10 * ${seconds}")
+        set_property(TEST ${test} PROPERTY TIMEOUT ${seconds})
+    endforeach()
 endfunction()
 
 function(allot_bench name)

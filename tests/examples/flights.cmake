@@ -3,18 +3,23 @@ set(flights_tests ${PROJECT_SOURCE_DIR}/tests/examples)
 set(flights_expected ${PROJECT_SOURCE_DIR}/examples/flights/expected)
 
 include(${flights_tests}/program_test.cmake)
+allot_program_file(flights flights_file)
 
 # The short run of the tests has some of the sets, threads and limits where others have all.
 set(flights_some_sets ${flights_sets})
 set(flights_task_sets roxie thor per_thread)
-if(ALLOT_TEST_EXTENT STREQUAL "short")
+set(flights_extent ${ALLOT_TEST_EXTENT})
+if(CMAKE_CROSSCOMPILING)
+    set(flights_extent short) # an emulator is slow
+endif()
+if(flights_extent STREQUAL "short")
     set(flights_some_sets roxie exact)
     set(flights_task_sets roxie)
 endif()
 
 # flights_limits_test(name arguments...) - every_limit.cmake with these
 function(flights_limits_test name)
-    add_test(NAME example.flights.${name} COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:flights> -D extent=${ALLOT_TEST_EXTENT}
+    add_test(NAME example.flights.${name} COMMAND ${CMAKE_COMMAND} -D program=${flights_file} -D extent=${flights_extent}
         ${ARGN} -P ${flights_tests}/every_limit.cmake)
     set_tests_properties(example.flights.${name} PROPERTIES LABELS example TIMEOUT 900)
 endfunction()
@@ -177,7 +182,7 @@ program_test(flights device.unknown CODE 2 ERR "--device: gpu not in {none,simul
 program_test(flights device.no_size CODE 2 ERR "--device-memory" ARGS --device simulated --device-memory little)
 flights_limits_test(device.every_limit -D set=roxie -D device=simulated)
 add_test(NAME example.flights.device.cuda COMMAND ${CMAKE_COMMAND}
-    -D program=$<TARGET_FILE:flights> -D name=flights -D "right=14 of 14 columns unchanged" -P ${flights_tests}/device_cuda.cmake)
+    -D program=${flights_file} -D name=flights -D "right=14 of 14 columns unchanged" -P ${flights_tests}/device_cuda.cmake)
 set_tests_properties(example.flights.device.cuda PROPERTIES LABELS example TIMEOUT 900)
 
 # Who held the memory, at the peak: text and JSON. In numbers, and that limits of operators hold: accounts.py.
@@ -218,16 +223,17 @@ program_test(flights operator.no_name CODE 2 ERR "--operator-limit: join: not NA
 program_test(flights operator.help OUT "--operator-limit NAME=SIZE" "--explain-memory" ARGS --help)
 find_package(Python3 COMPONENTS Interpreter QUIET)
 foreach(check IN ITEMS sums growth limits resident)
-    if(Python3_FOUND AND NOT (check STREQUAL "resident" AND ALLOT_SANITIZE)) # a sanitizer's memory is resident, too
-        add_test(NAME example.flights.accounts.${check} COMMAND Python3::Interpreter ${flights_tests}/accounts.py $<TARGET_FILE:flights> ${check})
+    # The memory of a sanitizer or an emulator is resident, too.
+    if(Python3_FOUND AND NOT (check STREQUAL "resident" AND (ALLOT_SANITIZE OR CMAKE_CROSSCOMPILING)))
+        add_test(NAME example.flights.accounts.${check} COMMAND Python3::Interpreter ${flights_tests}/accounts.py ${flights_file} ${check})
         set_tests_properties(example.flights.accounts.${check} PROPERTIES LABELS example TIMEOUT 900
-            ENVIRONMENT "ALLOT_TEST_EXTENT=${ALLOT_TEST_EXTENT}")
+            ENVIRONMENT "ALLOT_TEST_EXTENT=${flights_extent}")
     endif()
 endforeach()
 
 # The month eight times over, 216,032 flights, read from a file that is made here.
 add_test(NAME example.flights.larger COMMAND ${CMAKE_COMMAND}
-    -D program=$<TARGET_FILE:flights> -D data=${PROJECT_SOURCE_DIR}/examples/data
+    -D program=${flights_file} -D data=${PROJECT_SOURCE_DIR}/examples/data
     -D work=${CMAKE_CURRENT_BINARY_DIR} -P ${flights_tests}/larger.cmake)
 set_tests_properties(example.flights.larger PROPERTIES LABELS example TIMEOUT 900)
 
@@ -239,3 +245,4 @@ target_include_directories(flights_csv_blocks PRIVATE ${CMAKE_CURRENT_SOURCE_DIR
 target_link_libraries(flights_csv_blocks PRIVATE fmt::fmt)
 add_test(NAME example.flights.csv_blocks COMMAND flights_csv_blocks ${CMAKE_CURRENT_BINARY_DIR}/csv_blocks.csv)
 set_tests_properties(example.flights.csv_blocks PROPERTIES LABELS example TIMEOUT 900)
+allot_wait_longer()

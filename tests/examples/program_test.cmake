@@ -23,7 +23,8 @@ function(program_test program name)
     if(t_SPILL)
         set(spill ${CMAKE_CURRENT_BINARY_DIR}/spill/${name})
     endif()
-    add_test(NAME example.${program}.${name} COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:${program}>
+    allot_program_file(${program} file)
+    add_test(NAME example.${program}.${name} COMMAND ${CMAKE_COMMAND} -D program=${file}
         -D code=${t_CODE} -D "out=${out}" -D "err=${err}" -D "args=${args}" -D "spill=${spill}" -D "blocks=${blocks}"
         -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/expect.cmake)
     set_tests_properties(example.${program}.${name} PROPERTIES LABELS example TIMEOUT ${t_TIMEOUT})

@@ -34,8 +34,9 @@ program_test(tpch other_answers CODE 3 ERR "other.json: no JSON object with the 
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/other.json "{\"q1\": []}")
 program_test(tpch hexadecimal CODE 2 ERR "--memory: 0x10: not a size" ARGS ${tpch_text} --memory 0x10)
 foreach(program IN ITEMS tpch flights) # what is lost is said
-    add_test(NAME example.${program}.output_lost COMMAND sh -c "\"$0\" \"$@\" >/dev/full; test $? = 1" $<TARGET_FILE:${program}> --help)
-    add_test(NAME example.${program}.nameless COMMAND sh -c "\"$0\" --html '' 2>&1 >/dev/null" $<TARGET_FILE:${program}>)
+    allot_program_file(${program} file)
+    add_test(NAME example.${program}.output_lost COMMAND sh -c "\"$0\" \"$@\" >/dev/full; test $? = 1" ${file} --help)
+    add_test(NAME example.${program}.nameless COMMAND sh -c "\"$0\" --html '' 2>&1 >/dev/null" ${file})
     set_tests_properties(example.${program}.output_lost example.${program}.nameless PROPERTIES LABELS example TIMEOUT 300)
     set_tests_properties(example.${program}.nameless PROPERTIES PASS_REGULAR_EXPRESSION "--html: the name of a file is empty")
 endforeach()
@@ -57,7 +58,8 @@ program_test(tpch device.too_small CODE 12 OUT "q1 [^\n]* out of memory\n" ERR "
 program_test(tpch device.raise CODE 12 ERR "\naccounts of device memory\n  device memory: [0-9]+ KiB used of 112 KiB, .*\n    tpch: [0-9]+ KiB used" ARGS ${tpch_q1} simulated --device-memory 112KiB --oom raise)
 program_test(tpch device.unknown CODE 2 ERR "--device: gpu not in {none,simulated,cuda}" ARGS ${tpch_q1} gpu)
 list(JOIN tpch_text "@@" tpch_cuda_args)
-add_test(NAME example.tpch.device.cuda COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:tpch> -D name=tpch -D "args=${tpch_cuda_args}@@--query@@q1,q1@@--tasks@@2"
+allot_program_file(tpch tpch_file)
+add_test(NAME example.tpch.device.cuda COMMAND ${CMAKE_COMMAND} -D program=${tpch_file} -D name=tpch -D "args=${tpch_cuda_args}@@--query@@q1,q1@@--tasks@@2"
     -D "right=q1 [^\n]* right\nq1 [^\n]* right\n.*device cuda: at most [0-9.]+ [KM]iB of 64.0 MiB" -P ${PROJECT_SOURCE_DIR}/tests/examples/device_cuda.cmake)
 set_tests_properties(example.tpch.device.cuda PROPERTIES LABELS example TIMEOUT 300)
 if(TARGET allot_parquet AND ALLOT_TPCHGEN)
@@ -82,6 +84,7 @@ set_tests_properties(example.tpch.engine example.tpch.faults PROPERTIES LABELS e
 # The bench beside DuckDB, its smoke: without DuckDB.
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_FOUND)
-    add_test(NAME example.tpch.bench COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/bench/tpch.py smoke $<TARGET_FILE:tpch>)
+    add_test(NAME example.tpch.bench COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/bench/tpch.py smoke ${tpch_file})
     set_tests_properties(example.tpch.bench PROPERTIES LABELS example TIMEOUT 300)
 endif()
+allot_wait_longer()
