@@ -15,7 +15,7 @@ using shared::bytes, shared::grouped, shared::milliseconds, shared::text_table, 
 
 /// The text of a cell: without line breaks, and cut to the widest cell.
 std::string shortened(std::string text) {
-    std::replace_if(text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
+    std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
     if (width(text) <= widest_cell) return text;
     std::size_t end = widest_cell - 2;
     while (end != 0 && (text[end] & 0xC0) == 0x80) --end;
