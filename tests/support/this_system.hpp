@@ -57,6 +57,7 @@ inline bool reserved_space_is_free() {
     const reserved_space some{std::size_t{1} << 30};
     return some.get() != nullptr && resident_now() < before + (std::size_t{2} << 20);
 }
+inline bool is_emulated() { return !reserved_space_is_free(); }
 
 // False where madvise(2) has no effect, or /proc/self/smaps has other addresses than the program.
 inline bool advice_has_effect() {

@@ -208,7 +208,7 @@ TEST_CASE("a pool may end while others ask it", "[accounts][idle][threads]") {
         account leaf{query, name{"leaf"}};
         while (!over) static_cast<void>(!leaf.try_charge(4_MiB) || (leaf.refund(4_MiB), true));
     }};
-    const int turns = ALLOT_TSAN ? 60 : support::reserved_space_is_free() ? 200 : 20;
+    const int turns = ALLOT_TSAN ? 60 : support::is_emulated() ? 20 : 200;
     for (int turn = 0; turn != turns; ++turn) {
         row_pool rows{query, allot::page_bytes{16_KiB}};
         use_and_release(rows, 1_MiB);
