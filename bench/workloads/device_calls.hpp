@@ -5,6 +5,8 @@
 #include <allot/device/simulated.hpp>
 
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <random>
 #include <vector>
 
@@ -16,7 +18,9 @@ struct device_machine {
                .execution = allot::device::execution::none,
                .sink = allot::device::hazard_sink::quiet()}},
           api{sim} {
-        segment = static_cast<std::byte*>(*api.allocate({0}, std::size_t{1} << 30));
+        const auto memory = api.allocate({0}, blocks << 12);
+        if (!memory) std::fputs("the simulated device has no memory\n", stderr), std::abort();
+        segment = static_cast<std::byte*>(*memory);
         for (std::size_t i = 0; i != n; ++i) {
             streams.push_back(*api.create_stream({0}, allot::device::stream_kind::non_blocking));
             events.push_back(*api.create_event({0}));
