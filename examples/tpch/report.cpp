@@ -72,7 +72,7 @@ std::string table_of(const outcome& o) {
 std::string table_of(const std::vector<outcome>& with) {
     std::vector<std::string> head{"limit"}, seconds{"seconds of all"}, cpu{"of the processor"}, written{"written"},
         account{"resident, by the account"}, promised{"promised to tasks, at the peak"},
-        process{"resident, of the process"};
+        process{"resident, beyond the start"};
     for (const outcome& o : with) {
         head.push_back(name_of(o));
         seconds.push_back(fmt::format("{:.2f}", o.seconds)), cpu.push_back(fmt::format("{:.2f}", o.processor_seconds));

@@ -1,5 +1,6 @@
 // Requests that wait for a level that accounts of two trees share: how such a wait ends, threads, fork. That each level
 // wakes them: tests/model/levels.cpp.
+#include <support/asleep.hpp>
 #include <support/catch.hpp>
 #include <support/death.hpp>
 #include <support/device_sets.hpp>
@@ -99,8 +100,13 @@ TEST_CASE("a child of fork knows nothing of requests that wait in its parent", "
     allot::row_manager<of_pages> rows{shared, here};
     const auto wait_and_serve = [&](account& by, auto& of, auto meanwhile) {
         void *const held = of.allocate(3_MiB), *got = nullptr;
-        std::thread waits{[&] { got = of.allocate_for(2_MiB, allot::forever); }};
+        std::atomic<long> thread{0};
+        std::thread waits{[&] {
+            thread = support::this_thread();
+            got = of.allocate_for(2_MiB, allot::forever);
+        }};
         while (by.stats().waiting == 0) std::this_thread::yield();
+        support::until_asleep(thread); // a fork before may leave the child a lock that this thread holds
         meanwhile();
         of.release(held);
         waits.join();
