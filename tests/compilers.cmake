@@ -140,8 +140,5 @@ foreach(group IN ITEMS layers codegen docs checkers style cases browser)
         endforeach()
     endif()
 endforeach()
-if(TEST codegen.headers_stay_small AND ALLOT_TEST_EXTENT STREQUAL "full")
-    set_tests_properties(codegen.headers_stay_small PROPERTIES RUN_SERIAL ON) # it measures time, near a ceiling
-endif()
 
 add_subdirectory(consumer)
