@@ -189,7 +189,10 @@ outcome run_beside(const options& asked, const database& from, const std::string
         query_outcome o;
         explain(e, o);
         if (!o.out_of_memory) throw;
-        for (const std::string& name : asked.queries) out.queries.push_back(o), out.queries.back().name = name;
+        for (const std::string& name : asked.queries) {
+            out.queries.push_back(o), out.queries.back().name = name;
+            o.page.clear(); // once
+        }
     }
     if (limit == "none") out.name = "no limit";
     return out;

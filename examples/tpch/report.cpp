@@ -70,12 +70,14 @@ std::string table_of(const outcome& o) {
 }
 
 std::string table_of(const std::vector<outcome>& with) {
-    std::vector<std::string> head{"limit"}, seconds{"seconds of all"}, cpu{"of the processor"}, written{"written"},
+    std::vector<std::string> head{"limit"}, seconds{"seconds"}, cpu{"seconds of processor"}, written{"written"},
         account{"resident, by the account"}, promised{"promised to tasks, at the peak"},
         process{"resident, beyond the start"};
     for (const outcome& o : with) {
         head.push_back(name_of(o));
-        seconds.push_back(fmt::format("{:.2f}", o.seconds)), cpu.push_back(fmt::format("{:.2f}", o.processor_seconds));
+        const bool ran = o.seconds > 0;
+        seconds.push_back(ran ? fmt::format("{:.2f}", o.seconds) : "-");
+        cpu.push_back(ran ? fmt::format("{:.2f}", o.processor_seconds) : "-");
         written.push_back(bytes(o.stored.bytes_written));
         account.push_back(bytes(o.by_account) + excess_of(o, o.by_account));
         promised.push_back(bytes(o.promised) + excess_of(o, o.promised));
@@ -104,6 +106,7 @@ std::string json_of(const outcome& o) {
     std::string out;
     for (const query_outcome& q : o.queries)
         out += nlohmann::json{{"query", q.name},
+                              {"limit", o.limit},
                               {"seconds", q.seconds},
                               {"alone", q.alone > 0 ? nlohmann::json(q.alone) : nullptr},
                               {"peak", q.peak},
