@@ -35,11 +35,14 @@ function(allot_way group result)
     set(${result} ${way} PARENT_SCOPE)
 endfunction()
 
-# allot_for_processor(group sources result): the sources that show what another processor changes. Of unit: the folders below;
-# of others: the files that docs/lock-free.md names as tests of lock-free steps.
-function(allot_for_processor group sources result)
+# allot_some(way group sources result): of these sources those that `way` names.
+#   processor   what another processor changes: of unit the folders below; of others the files that docs/lock-free.md names
+#   unchecked   of unit the folders whose headers do else without ALLOT_CHECKED, beyond single lines
+function(allot_some way group sources result)
     set(kept ${sources})
-    if(group STREQUAL "unit")
+    if(way STREQUAL "unchecked")
+        list(FILTER kept INCLUDE REGEX "/unit/(buffer|channel|chunk|fit|packet|page|row|spill|sys)/")
+    elseif(group STREQUAL "unit")
         list(FILTER kept INCLUDE REGEX "/unit/(account|page|row|sys)/")
     else()
         set(steps ${PROJECT_SOURCE_DIR}/docs/lock-free.md)

@@ -299,7 +299,7 @@ template <class Tag> void trace(unsigned seed, int steps) {
 
 } // namespace
 
-constexpr int steps = ALLOT_ASAN ? 200'000 : 500'000;
+constexpr int steps = ALLOT_ASAN ? 100'000 : 300'000;
 
 TEST_CASE("random steps without tags give what the model gives", "[heap][fit]") { trace<allot::no_tag>(1, steps); }
 

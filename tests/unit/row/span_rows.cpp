@@ -59,7 +59,9 @@ double charged(std::size_t bytes) {
 TEST_CASE("use::containers charges at most 12.5 % above a size from 64 bytes to 64 KiB, headers and all") {
     const allot::row_manager<unguarded> sizes{allot::limit{4_GiB}};
     // The first size of each class has the most behind it. A part of the last span is unused, too.
+    std::size_t i = 0;
     for (std::size_t bytes = 64; bytes <= 64_KiB; bytes = sizes.capacity_for(bytes) + 1) {
+        if (ALLOT_ASAN && i++ % 4 != 0) continue; // it changes no size
         INFO(bytes);
         CHECK(charged(bytes) < 1.129);
     }
