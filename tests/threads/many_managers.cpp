@@ -22,8 +22,8 @@ namespace {
 struct tenant : allot::policies<allot::heap::per_thread, allot::page::of<allot::arena<>>, allot::oom::null> {};
 struct hermit : allot::policies<allot::heap::per_thread, allot::oom::null> {};
 // The same without a table a thread: what the machine takes for so many managers, whose memory no cache holds.
-struct plain_tenant : allot::policies<allot::page::of<allot::arena<>>, allot::oom::null> {};
-struct plain_hermit : allot::policies<allot::oom::null> {};
+struct plain_tenant : allot::policies<allot::heap::shared, allot::page::of<allot::arena<>>, allot::oom::null> {};
+struct plain_hermit : allot::policies<allot::heap::shared, allot::oom::null> {};
 
 // Bytes of the process, as the system says: "VmRSS:" resident, "VmSize:" address space.
 std::size_t bytes_now(const char* which) {
