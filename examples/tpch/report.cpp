@@ -105,7 +105,8 @@ std::string table_of(const std::vector<outcome>& with) {
 std::string json_of(const outcome& o) {
     std::string out;
     for (const query_outcome& q : o.queries)
-        out += nlohmann::json{{"query", q.name},
+        out += nlohmann::json{{"kind", "query"},
+                              {"query", q.name},
                               {"limit", o.limit},
                               {"seconds", q.seconds},
                               {"alone", q.alone > 0 ? nlohmann::json(q.alone) : nullptr},
@@ -119,7 +120,8 @@ std::string json_of(const outcome& o) {
                               {"right", q.checked ? nlohmann::json(q.right) : nullptr}}
                    .dump() +
                "\n";
-    out += nlohmann::json{{"seconds", o.seconds},
+    out += nlohmann::json{{"kind", "run"},
+                          {"seconds", o.seconds},
                           {"processor_seconds", o.processor_seconds},
                           {"limit", o.limit},
                           {"charged", o.charged},
