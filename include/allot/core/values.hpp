@@ -46,8 +46,10 @@ constexpr Wanted value_or(std::type_identity_t<Wanted> otherwise, [[maybe_unused
 namespace error {
 
 template <class Product, class Set, class Value> constexpr auto value_without_use() {
-    static_assert(always_false<Set>, "allot: this set has no use for a constructor argument: remove it, or add the policy that takes it to "
-                                     "the set (an account: ledger::tree)");
+    static_assert(
+        always_false<Set>,
+        "allot: this set has no use for a constructor argument: remove it, or add the policy that takes it to "
+        "the set (an account: ledger::tree)");
 }
 template <class Product, class Set, class Wanted> constexpr auto value_twice() {
     static_assert(always_false<Set>, "allot: a constructor argument is given twice: pass it once");
