@@ -225,7 +225,7 @@ find_package(Python3 COMPONENTS Interpreter QUIET)
 foreach(check IN ITEMS sums growth limits resident)
     # The memory of a sanitizer or an emulator is resident, too.
     if(Python3_FOUND AND NOT (check STREQUAL "resident" AND (ALLOT_SANITIZE OR CMAKE_CROSSCOMPILING)))
-        add_test(NAME example.flights.accounts.${check} COMMAND Python3::Interpreter ${flights_tests}/accounts.py ${flights_file} ${check})
+        add_test(NAME example.flights.accounts.${check} COMMAND ${Python3_EXECUTABLE} ${flights_tests}/accounts.py ${flights_file} ${check})
         set_tests_properties(example.flights.accounts.${check} PROPERTIES LABELS example TIMEOUT 900
             ENVIRONMENT "ALLOT_TEST_EXTENT=${flights_extent}")
     endif()

@@ -84,7 +84,7 @@ set_tests_properties(example.tpch.engine example.tpch.faults PROPERTIES LABELS e
 # The bench beside DuckDB, its smoke: without DuckDB.
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_FOUND)
-    add_test(NAME example.tpch.bench COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/bench/tpch.py smoke ${tpch_file})
+    add_test(NAME example.tpch.bench COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/bench/tpch.py smoke ${tpch_file})
     set_tests_properties(example.tpch.bench PROPERTIES LABELS example TIMEOUT 300)
 endif()
 allot_wait_longer()

@@ -50,6 +50,15 @@ class reserved_space {
     std::size_t bytes_;
 };
 
+// False where mincore(2) refuses what is reserved and committed in part, so that nobody can count its resident bytes.
+inline bool counts_resident_bytes() {
+    const std::size_t page = 4096, bytes = 64 * page;
+    const reserved_space some{bytes};
+    unsigned char is_resident[64] = {};
+    return some.get() != nullptr && ::mprotect(some.get(), bytes / 2, PROT_READ | PROT_WRITE) == 0 &&
+           ::mincore(some.get(), bytes, is_resident) == 0;
+}
+
 // False where a table of the system counts as the program's memory, with an entry for each OS page that is reserved. A
 // terabyte takes a minute and 8 GiB there.
 inline bool reserved_space_is_free() {

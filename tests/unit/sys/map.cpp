@@ -1,4 +1,5 @@
 #include <support/catch.hpp>
+#include <support/this_system.hpp>
 
 #include <allot/core/units.hpp>
 #include <allot/sys/map.hpp>
@@ -9,6 +10,7 @@ using namespace allot::literals;
 namespace sys = allot::sys;
 
 TEST_CASE("reserved space is aligned, uses no memory, and is committed in parts", "[sys]") {
+    const bool counts = support::counts_resident_bytes();
     for (const std::size_t align : {std::size_t{1}, 4_KiB, 64_KiB, 1_MiB, 64_MiB, 1_GiB}) {
         std::byte* const p = sys::reserve(8_MiB, align);
         REQUIRE(p != nullptr);
@@ -17,7 +19,7 @@ TEST_CASE("reserved space is aligned, uses no memory, and is committed in parts"
         REQUIRE(sys::commit(p + 1_MiB, 2_MiB));
         REQUIRE(sys::commit(p + 2_MiB, 2_MiB)); // some of it again
         std::memset(p + 1_MiB, 7, 3_MiB);
-        CHECK(sys::resident_bytes(p, 8_MiB) >= 3_MiB);
+        CHECK((!counts || sys::resident_bytes(p, 8_MiB) >= 3_MiB));
         REQUIRE(sys::decommit(p + 1_MiB, 1_MiB));
         CHECK(p[1_MiB] == std::byte{0});
         CHECK(p[2_MiB] == std::byte{7});
