@@ -35,13 +35,13 @@ function(allot_way group result)
     set(${result} ${way} PARENT_SCOPE)
 endfunction()
 
-# allot_some(way group sources result): of these sources those that `way` names.
+# allot_chosen_sources(way group sources result): of these sources those that `way` names.
 #   processor   what another processor changes: of unit the folders below; of others the files that docs/lock-free.md names
-#   unchecked   of unit the folders whose headers do else without ALLOT_CHECKED, beyond single lines
+#   unchecked   of unit the folders whose headers ask ALLOT_CHECKED or assert; not those with at most three such lines
 function(allot_some way group sources result)
     set(kept ${sources})
     if(way STREQUAL "unchecked")
-        list(FILTER kept INCLUDE REGEX "/unit/(buffer|channel|chunk|fit|packet|page|row|spill|sys)/")
+        list(FILTER kept INCLUDE REGEX "/unit/(buffer|channel|chunk|fit|oom|packet|page|row|spill|sys|task)/")
     elseif(group STREQUAL "unit")
         list(FILTER kept INCLUDE REGEX "/unit/(account|page|row|sys)/")
     else()

@@ -2,6 +2,7 @@
 // metadata fails now and then.
 #include <support/catch.hpp>
 #include <support/failing_metadata.hpp>
+#include <support/from_environment.hpp>
 #include <support/stream_tag.hpp>
 
 #include <allot/fit/best.hpp>
@@ -299,7 +300,7 @@ template <class Tag> void trace(unsigned seed, int steps) {
 
 } // namespace
 
-constexpr int steps = ALLOT_ASAN ? 100'000 : 300'000;
+const int steps = (ALLOT_ASAN ? 200'000 : 500'000) / (support::in_short_run() ? 2 : 1);
 
 TEST_CASE("random steps without tags give what the model gives", "[heap][fit]") { trace<allot::no_tag>(1, steps); }
 

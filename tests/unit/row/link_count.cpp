@@ -1,5 +1,6 @@
 #include <support/catch.hpp>
 #include <support/damage.hpp>
+#include <support/from_environment.hpp>
 #include <support/row_sets.hpp>
 
 #include <string_view>
@@ -36,7 +37,7 @@ TEMPLATE_TEST_CASE("a row with the maximum of links is released by as many relea
     allot::row_manager<TestType> rows{allot::limit{8_MiB}, damage.sink(), unheard};
     std::size_t saturated = 0;
     for (const std::size_t bytes : {std::size_t{40}, std::size_t{1000000}}) { // a slot, a huge row
-        if (ALLOT_ASAN && bytes != 40) continue;
+        if (ALLOT_ASAN && support::in_short_run() && bytes != 40) continue;   // release has it
         void* const p = rows.allocate(bytes);
         links(max_links - 1, [&] { rows.link(p); });
         CHECK(damage.none());
