@@ -38,7 +38,7 @@ endfunction()
 # allot_chosen_sources(way group sources result): of these sources those that `way` names.
 #   processor   what another processor changes: of unit the folders below; of others the files that docs/lock-free.md names
 #   unchecked   of unit the folders whose headers ask ALLOT_CHECKED or assert; not those with at most three such lines
-function(allot_some way group sources result)
+function(allot_chosen_sources way group sources result)
     set(kept ${sources})
     if(way STREQUAL "unchecked")
         list(FILTER kept INCLUDE REGEX "/unit/(buffer|channel|chunk|fit|oom|packet|page|row|spill|sys|task)/")
