@@ -29,6 +29,7 @@ TEST_CASE("misuse of packets", "[death][packet]") {
                           {"a handle or client that outlives its manager or arena", "packets"});
     dies_telling<fixture>([](fixture& f) { allot::finalize(const_cast<std::uint64_t*>(f.row)); },
                           {"a row in a packet is finalized or sealed: copy it first"});
+    dies_telling<fixture>([](fixture& f) { allot::release(f.row); }, {"released twice", "packet"}); // no link of it
     dies_telling<fixture>([](fixture& f) { f.p.set_bytes(f.p.room().size() + 1); }, {"beyond the bounds", "packet"});
     dies_telling<fixture>(
         [](fixture& f) {

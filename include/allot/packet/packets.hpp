@@ -13,7 +13,7 @@
 //   take()   copies a row out, where it is a small part of the packet that it pins
 //
 // Invariant: an account is charged for the whole packet while one row or slice of it is left; the pages that no packet
-// uses are charged to an account of the pool. Cost: a page request and 240 bytes of the heap per packet; a row has
+// uses are charged to an account of the pool. Cost: a page request and 360 bytes of the heap per packet; a row has
 // none.
 // Threads: any. Source: the data buffers of HPCC roxiemem, 2009.
 #pragma once
@@ -56,7 +56,7 @@ class packet {
   public:
     packet() noexcept = default;
     packet(const packet& other) noexcept : of_(other.of_) {
-        if (of_ != nullptr) of_->link();
+        if (of_ != nullptr) of_->link_handle();
     }
     packet(packet&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
     packet& operator=(packet other) noexcept {
@@ -64,7 +64,7 @@ class packet {
         return *this;
     }
     ~packet() {
-        if (of_ != nullptr) of_->release();
+        if (of_ != nullptr) of_->release_handle();
     }
     explicit operator bool() const noexcept { return of_ != nullptr; }
     friend bool operator==(const packet& a, const packet& b) noexcept { return a.of_ == b.of_; }
@@ -72,7 +72,7 @@ class packet {
     static packet of(const void* row) noexcept {
         packet p;
         p.of_ = detail::packet_at(row);
-        if (p.of_ != nullptr) p.of_->link();
+        if (p.of_ != nullptr) p.of_->link_handle();
         return p;
     }
 
@@ -116,7 +116,7 @@ class packet {
     }
 
     /// Links of it: rows, and handles.
-    std::uint32_t links() const noexcept { return of_ != nullptr ? of_->links() : 0; }
+    std::size_t links() const noexcept { return of_ != nullptr ? of_->links() : 0; }
     /// The account that receives it, or got it; null: none.
     account* holder() const noexcept { return of_ != nullptr ? of_->holder() : nullptr; }
     /// Another account of the tree is charged for it, even beyond limits; or, if it fits. The status as of a buffer's
@@ -162,7 +162,10 @@ class packet_source {
         return blocks.try_allocate(capacity_for(bytes), blocks.arena().page_bytes(), more...);
     }
     void deallocate(void* p) noexcept { blocks.deallocate(p); }
-    std::size_t capacity_for(std::size_t bytes) const noexcept { return align_up(bytes, blocks.arena().page_bytes()); }
+    std::size_t capacity_for(std::size_t bytes) const noexcept {
+        constexpr std::size_t most = align_down(PTRDIFF_MAX, page::max_bytes); // more than any arena has, and refused
+        return align_up(min(bytes, most), blocks.arena().page_bytes());
+    }
     account* lender_to(const account& by) const noexcept {
         account* const pool = blocks.lender_to(by);
         ALLOT_ASSERT(pool != nullptr, "packets are for accounts of their own tree");

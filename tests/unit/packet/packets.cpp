@@ -134,11 +134,18 @@ TEST_CASE("packets are refused beyond the limit of an account, and of their own"
     all.clear();
     packets none{f.engine, {.bytes = 0}};
     CHECK(none.allocate(f.scan).room().size() >= 1);
-    for (const std::size_t huge : {std::size_t{1} << 31, static_cast<std::size_t>(PTRDIFF_MAX), SIZE_MAX}) {
-        packets large{f.engine, {.bytes = huge}};
-        CHECK((!large.try_allocate(f.scan, &why) && !why));
-        CHECK_THROWS_AS(large.allocate(f.scan), allot::out_of_memory);
-    }
+    for (const std::size_t huge : {std::size_t{1} << 31, std::size_t{1} << 47, static_cast<std::size_t>(PTRDIFF_MAX),
+                                   std::size_t{1} << 63, SIZE_MAX - 16_KiB, SIZE_MAX - 100, SIZE_MAX})
+        for (const bool has_limit : {true, false}) {
+            if (huge == std::size_t{1} << 31 && !has_limit) continue; // which there may be
+            account free{name{"free"}};
+            account& by = has_limit ? f.engine : free;
+            packets large{by, {.bytes = huge}};
+            CHECK((!large.try_allocate(by, &why) && !why && why.requested >= std::size_t{1} << 31));
+            CHECK((!large.allocate_for(by, 0_ms, &why) && !why));
+            CHECK_THROWS_AS(large.allocate(by), allot::out_of_memory);
+            CHECK(large.stats().packets == 0);
+        }
 }
 
 TEST_CASE("another account takes a packet over, with its rows; slices keep the memory", "[packet]") {
@@ -228,6 +235,21 @@ TEST_CASE("a row that pins a large packet alone is copied out", "[packet]") {
         CHECK(true);
     }
 }
+
+#if !ALLOT_CHECKED // which reports it, see tests/death
+TEST_CASE("a release too many of a row takes nothing from a handle", "[packet]") {
+    fixture f;
+    packet p = f.receive(1, 4);
+    row_ptr<const order> linked = row_ptr<const order>::linked(p.row<order>(16));
+    for (int i = 0; i != 2; ++i) allot::release(p.row<order>(0)); // one of them is that of `linked`
+    CHECK((p.links() == 1 && f.in->stats().packets == 1 && p.row<order>(16)->key == 2));
+    linked.reset();
+    CHECK(p.links() == 1);
+    const packet same = p;
+    p = {};
+    CHECK((same.links() == 1 && same.row<order>(0)->key == 1));
+}
+#endif
 
 TEST_CASE("a packet takes the pages that its bytes need, and no more", "[packet]") {
     for (const std::size_t pages : {1U, 2U, 3U, 4U, 5U, 7U}) {
