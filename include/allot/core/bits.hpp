@@ -15,6 +15,11 @@ ALLOT_HOST_DEVICE constexpr std::size_t align_up(std::size_t n, std::size_t alig
     return (n + align - 1) & ~(align - 1);
 }
 
+/// The smallest multiple of `align` that is >= n; n itself, which no source has, if there is none.
+ALLOT_HOST_DEVICE constexpr std::size_t rounded_up(std::size_t n, std::size_t align) noexcept {
+    return n > SIZE_MAX - (align - 1) ? n : align_up(n, align);
+}
+
 /// The largest multiple of `align` that is <= n.
 ALLOT_HOST_DEVICE constexpr std::size_t align_down(std::size_t n, std::size_t align) noexcept {
     return n & ~(align - 1);

@@ -100,7 +100,7 @@ template <class Api> class device_segments {
             if (!all) return;
             reserve_bytes_ = 2 * all->total_bytes;
         }
-        const std::size_t bytes = align_up(reserve_bytes_, granularity_);
+        const std::size_t bytes = rounded_up(reserve_bytes_, granularity_);
         const auto range = api_.reserve(device_, bytes, granularity_);
         if (!range) return;
         range_ = reinterpret_cast<std::uintptr_t>(*range);

@@ -111,7 +111,7 @@ template <class Api> class device_backing final : public page_backing {
         if (bytes == SIZE_MAX)
             if (const auto memory = api_.memory_of(device_)) bytes = memory->free_bytes / 2;
         const std::size_t page = page_size_for(request, 0);
-        bytes = align_up(max(bytes, page), page);
+        bytes = align_up(clamp(bytes, page, max_reserve_bytes), page);
         const auto got = api_.allocate(device_, bytes + page); // a page more, since it may start anywhere in a page
         if (!got) return fail(range, got.kind());
         if (!fits_arena_table(*got, bytes + page)) {

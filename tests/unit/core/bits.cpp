@@ -22,6 +22,8 @@ TEST_CASE("rounding goes to the nearest multiple on the right side") {
             if (!good) FAIL("n " << n << " align " << align);
         }
     STATIC_REQUIRE(align_up(SIZE_MAX - 7, 8) == SIZE_MAX - 7);
+    STATIC_REQUIRE((rounded_up(9, 8) == 16 && rounded_up(SIZE_MAX - 8, 8) == SIZE_MAX - 7));
+    STATIC_REQUIRE((rounded_up(SIZE_MAX - 6, 8) == SIZE_MAX - 6 && rounded_up(SIZE_MAX, 4096) == SIZE_MAX));
 }
 
 TEST_CASE("division rounds up without overflow") {
