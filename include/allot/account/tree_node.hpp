@@ -170,19 +170,16 @@ class tree_node {
     std::size_t begin_change() noexcept;
     std::size_t at_most_held(std::size_t bytes) const noexcept;
     template <class Node, class Visit> static void walk_from(Node& top, Visit& visit) {
-        for (Node* n = &top; n != nullptr;) {
-            visit(*n);
-            if (Node* const child = n->below_.first()) n = child;
-            else n = next_after(n, top);
-        }
+        for (Node* n = &top; n != nullptr; n = next_in(top, n)) visit(*n);
     }
-    // The node that a walk of `top` visits after all below `n`; null if none.
-    static tree_node* next_after(const tree_node* n, const tree_node& top) noexcept {
+    // The node that a walk of `top` visits after `n`; null if none. Takes no stack, at any depth.
+    static tree_node* next_in(const tree_node& top, const tree_node* n) noexcept {
+        if (tree_node* const child = n->below_.first()) return child;
         for (; n != &top; n = n->parent_)
             if (tree_node* const next = n->parent_->below_.after(*n)) return next;
         return nullptr;
     }
-    void decrement_depths() noexcept;
+    bool is_sound() const noexcept;
     void report_over_refunded() const noexcept {
         if (!detached_) report_misuse({.kind = misuse::over_refunded, .heap = name_}); // else close() has reported it
     }
@@ -376,10 +373,6 @@ inline void tree_node::attach() noexcept {
     ++parent_->children_;
     detached_ = false;
 }
-inline void tree_node::decrement_depths() noexcept {
-    --depth_;
-    for (tree_node* c = below_.first(); c != nullptr; c = below_.after(*c)) c->decrement_depths();
-}
 inline void tree_node::detach() noexcept {
     change with = totals_.end();
     for (tree_node* c = below_.first(); c != nullptr;) {
@@ -389,7 +382,7 @@ inline void tree_node::detach() noexcept {
         parent_->below_.add(*c);
         ++parent_->children_;
         c->parent_ = parent_;
-        c->decrement_depths();
+        c->walk([](tree_node& n) { --n.depth_; });
         c = following;
     }
     below_.clear();
@@ -401,9 +394,15 @@ inline void tree_node::detach() noexcept {
     detached_ = true;
 }
 inline bool tree_node::valid() const noexcept {
+    for (const tree_node* n = this; n != nullptr; n = next_in(*this, n))
+        if (!n->is_sound()) return false; // its links are not followed
+    return true;
+}
+// The numbers of this node, and the links to its children.
+inline bool tree_node::is_sound() const noexcept {
     std::size_t subtree_charges = 0, confirmed_charges = 0, n = 0, creditors = 0;
     for (const tree_node* c = below_.first(); c != nullptr; c = below_.after(*c), ++n) {
-        if (c->parent_ != this || c->depth_ != depth_ + 1 || c->tree_ != tree_ || !c->valid()) return false;
+        if (c->parent_ != this || c->depth_ != depth_ + 1 || c->tree_ != tree_) return false;
         creditors += c->leads_to_credit();
         subtree_charges += c->totals_.subtree_charge();
         confirmed_charges += c->totals_.confirmed_subtree_charge();

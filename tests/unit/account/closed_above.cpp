@@ -1,5 +1,6 @@
 // The close of an account refuses charges below it, whatever holds the bytes there and however it closes.
 #include <support/catch.hpp>
+#include <support/on_small_stack.hpp>
 
 #include <allot/account/account.hpp>
 #include <allot/core/units.hpp>
@@ -182,9 +183,23 @@ TEST_CASE("a closed root with a credit step keeps what was charged, not its cred
     CHECK(root.used() == 0);
 }
 
-TEST_CASE("a deep tree closes", "[accounts][closing]") {
+TEST_CASE("a deep tree is verified, loses its top and closes on a small stack", "[accounts][closing]") {
     constexpr std::size_t levels = 50'000;
     account root{name{"root"}};
+    bool right = false;
+    support::on_small_stack([&] { // a call for each level would take more
+        account top{root, name{"top"}};
+        std::vector<std::unique_ptr<account>> all;
+        auto middle = std::make_unique<account>(top, name{"middle"}, no_report);
+        for (std::size_t i = 0; i != levels; ++i)
+            all.push_back(std::make_unique<account>(i == 0 ? *middle : *all.back(), name{"below"}));
+        right = root.verify();
+        middle.reset(); // those below it have one level less
+        right = right && root.verify();
+        while (!all.empty()) all.pop_back();
+    });
+    CHECK((right && root.verify()));
+
     account query{root, name{"query"}, no_report};
     std::vector<std::unique_ptr<account>> below;
     for (std::size_t i = 0; i != levels; ++i)
