@@ -31,6 +31,7 @@
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/page/page_steps.hpp>
+#include <allot/sys/lock_rank.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -156,6 +157,7 @@ template <class Set> class chunk_arena {
     }
     /// Deallocates a block. Null is ignored; anything but a live block too, and is misuse. Makes no system call.
     ALLOT_ALWAYS_INLINE void deallocate(const void* p) noexcept {
+        detail::check_no_lock_is_held("deallocates a block");
         const std::size_t at = core_.heap().distance(p);
         if (ALLOT_LIKELY(is_unit(at))) {
             const std::uint8_t s = core_.map().at(at);
@@ -168,6 +170,7 @@ template <class Set> class chunk_arena {
     /// resize() only its capacity. Otherwise undefined; checked builds report an address that is no block, and bytes
     /// that lead to another block.
     ALLOT_ALWAYS_INLINE void deallocate(const block& b) noexcept {
+        detail::check_no_lock_is_held("deallocates a block");
         const std::size_t at = core_.heap().distance(b.address);
         if (ALLOT_LIKELY(is_of_class(b.bytes, unit) && is_unit(at))) {
             const unsigned c = classes::class_of(b.bytes);
@@ -390,6 +393,7 @@ template <class Set> class chunk_arena {
 
     // A block from a cache, which has none of pages; none: try_again() may have one.
     ALLOT_ALWAYS_INLINE block pop(std::size_t bytes, std::size_t align) noexcept {
+        detail::check_no_lock_is_held("allocates a block");
         if (ALLOT_LIKELY(has_class(bytes) && align <= unit && is_power_of_two(align))) {
             const unsigned c = classes::class_of(bytes);
             if (std::byte* const p = core_.pop(c, bytes); ALLOT_LIKELY(p != nullptr)) {

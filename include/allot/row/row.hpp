@@ -10,6 +10,7 @@
 #include <allot/page/arena_table.hpp>
 #include <allot/page/page_arena.hpp>
 #include <allot/row/row_ops.hpp>
+#include <allot/sys/lock_rank.hpp>
 
 #include <cstddef>
 
@@ -72,11 +73,13 @@ ALLOT_NOINLINE inline void release_in(const page_arena& arena, const void* row) 
 /// Requires: the caller holds a link. With more than 983,039 links the row is never freed, and the damage sink gets
 /// too_many_links once.
 inline void link(const void* row) noexcept {
+    detail::check_no_lock_is_held("links a row");
     if (page_header* const page = detail::page_of_row(row)) page->ops->link(*page, detail::opaque_bytes(row));
 }
 /// Releases one link; the last release calls the row's destructor (if it was finalized) and frees it. Never waits.
 /// Requires: the caller holds a link. An address in an arena that is no row is reported as misuse in checked builds.
 ALLOT_NOINLINE inline void release(const void* row) noexcept {
+    detail::check_no_lock_is_held("releases a row");
     if (page_header* const page = detail::page_of_row(row)) page->ops->release(*page, detail::opaque_bytes(row));
 }
 /// Returns: true if the row may have another link, and for an address outside every arena: do not change such a row.

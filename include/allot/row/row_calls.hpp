@@ -19,6 +19,7 @@
 #include <allot/core/row_type.hpp>
 #include <allot/row/make_row.hpp>
 #include <allot/row/row_ptr.hpp>
+#include <allot/sys/lock_rank.hpp>
 
 #include <cstddef>
 #include <type_traits>
@@ -104,6 +105,7 @@ template <class Handle, class Policies, class... Row> class row_calls {
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
         requires(Policies::counts)
     {
+        detail::check_no_lock_is_held("links a row");
         self().core().link(row, self().bounds());
     }
     /// Releases one link; the last release destroys and frees the row. Never waits, makes no system call.
@@ -111,12 +113,16 @@ template <class Handle, class Policies, class... Row> class row_calls {
     /// Requires: the caller holds a link, or row is null or outside every arena. Anything else is reported as misuse in
     /// checked builds; in others it is ignored, but that a double release can release the row that took the slot, and
     /// without counts an interior pointer is undefined (docs/rules.md).
-    ALLOT_ALWAYS_INLINE void release(const void* row) noexcept { self().release_row(row); }
+    ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
+        detail::check_no_lock_is_held("releases a row");
+        self().release_row(row);
+    }
     /// The same, faster in a handle of one thread, and under heap::per_thread, where sizes vary. `bytes`: the size that
     /// was requested; another size only costs time.
     ALLOT_ALWAYS_INLINE void release(const void* row, std::size_t bytes) noexcept
         requires any_size
     {
+        detail::check_no_lock_is_held("releases a row");
         self().release_row(row, bytes);
     }
 
@@ -125,6 +131,7 @@ template <class Handle, class Policies, class... Row> class row_calls {
 
     // Fails as the oom policy says. Callers that pass on what this returns need no frame.
     ALLOT_ALWAYS_INLINE void* allocate_row(Row... row) {
+        detail::check_no_lock_is_held("allocates a row");
         if (void* const got = self().pop(row...); ALLOT_LIKELY(got != nullptr)) return got;
         void* const got = allocate_slow(row...);
         if constexpr (Policies::oom::raises)
@@ -132,6 +139,7 @@ template <class Handle, class Policies, class... Row> class row_calls {
         return got;
     }
     ALLOT_ALWAYS_INLINE void* try_allocate_row(Row... row, charge_status* why, const wait_limit* wait) noexcept {
+        detail::check_no_lock_is_held("allocates a row");
         if (void* const got = self().pop(row...); ALLOT_LIKELY(got != nullptr)) {
             if (why != nullptr) *why = {};
             return got;
