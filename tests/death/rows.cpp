@@ -3,6 +3,7 @@
 #include <support/dies_telling.hpp>
 #include <support/row_sets.hpp>
 
+#include <allot/chunk_arena.hpp>
 #include <allot/use/containers.hpp>
 
 #include <cstring>
@@ -17,6 +18,7 @@ using namespace allot::literals;
 namespace {
 
 const allot::row_type order{"order"};
+struct block_set : allot::policies<> {};
 
 struct fixture {
     allot::row_manager<sets::plain> rows{allot::limit{8_MiB}, allot::name{"orders"}};
@@ -292,6 +294,35 @@ TEST_CASE("a broken list and a write after release are reported by name", "[deat
                    for (int i = 0; i < 10; ++i) heap.release(heap.allocate());
                }),
                ContainsSubstring("written after its release"));
+}
+
+// Few rows: the calls are served by shared caches; many: by those of the thread.
+TEST_CASE("a visitor of pages that uses rows or blocks is reported, whatever serves the call", "[death]") {
+    for (const std::size_t rows : {std::size_t{1}, std::size_t{200}}) {
+        const auto dies = [rows](auto call, const char* does) {
+            dies_telling<fixture>(
+                [&](fixture& f) {
+                    allot::chunk_arena<block_set> blocks{allot::limit{8_MiB}};
+                    std::vector<void*> held(rows);
+                    for (void*& p : held) p = f.rows.allocate(48);
+                    const allot::block b = blocks.allocate(100);
+                    auto local = f.heap.local();
+                    f.rows.visit_pages([&](const allot::page_use&) { call(f, local, blocks, held[0], b); });
+                },
+                {does, "while it holds the lock of a heap"});
+        };
+        dies([](fixture& f, auto&, auto&, void*, auto) { (void)f.rows.allocate(48); }, "allocates a row");
+        dies([](fixture& f, auto&, auto&, void*, auto) { (void)f.rows.try_allocate(48); }, "allocates a row");
+        dies([](fixture& f, auto&, auto&, void* p, auto) { f.rows.link(p); }, "links a row");
+        dies([](fixture& f, auto&, auto&, void* p, auto) { f.rows.release(p); }, "releases a row");
+        dies([](fixture& f, auto&, auto&, void* p, auto) { f.rows.release(p, 48); }, "releases a row");
+        dies([](fixture&, auto&, auto&, void* p, auto) { allot::link(p); }, "links a row");
+        dies([](fixture&, auto&, auto&, void* p, auto) { allot::release(p); }, "releases a row");
+        dies([](fixture&, auto& local, auto&, void*, auto) { (void)local.allocate(); }, "allocates a row");
+        dies([](fixture&, auto&, auto& blocks, void*, auto) { (void)blocks.allocate(100); }, "allocates a block");
+        dies([](fixture&, auto&, auto& blocks, void*, auto b) { blocks.deallocate(b); }, "deallocates a block");
+        dies([](fixture&, auto&, auto& blocks, void*, auto b) { blocks.deallocate(b.address); }, "deallocates a block");
+    }
 }
 
 TEST_CASE("what is right does not die", "[death]") {
