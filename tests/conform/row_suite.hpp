@@ -7,6 +7,8 @@
 #include <support/row_trace.hpp>
 #include <support/sets_home.hpp>
 
+#include <allot/adapt/bytes.hpp>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -93,6 +95,17 @@ template <class Rows> void every_alignment(Rows& rows) {
         rows.release(all[i].at);
     }
     ends_empty(rows, "every alignment");
+    if constexpr (requires(void* p) { rows.try_resize(p, 0, 0); })
+        for (std::size_t align = 8; align <= allot::row_type::max_align; align *= 2) {
+            void* p = allot::adapt::try_allocate(rows, 8, align);
+            for (const std::size_t n : {24u, 40u, 100u, 200u, 500u, 1000u, 3000u, 5000u, 12000u, 30000u, 300000u}) {
+                void* const q = allot::adapt::try_resize(rows, p, 8, n, align);
+                expect(q != nullptr && is_aligned(q, align), "bytes keep their alignment where they are resized");
+                if (q != nullptr) p = q;
+            }
+            rows.release(p);
+        }
+    ends_empty(rows, "every alignment, resized");
 }
 
 template <class Rows> void holders_and_destructors(Rows& rows) {

@@ -22,7 +22,6 @@
 #include <allot/core/product.hpp>
 #include <allot/core/row_type.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -57,14 +56,6 @@ concept page_source = requires(Source& source, std::byte* p, std::size_t n) {
 template <class Source> concept byte_source = row_source<Source> || block_source<Source> || page_source<Source>;
 
 namespace detail {
-
-// Bytes aligned to 32, 64, .. 4096.
-inline constexpr std::array<row_type, 8> aligned_bytes = [] {
-    std::array<row_type, 8> all{};
-    for (std::size_t i = 0; i != all.size(); ++i) all[i] = {"bytes", nullptr, std::size_t{32} << i};
-    return all;
-}();
-static_assert(aligned_bytes.back().align == row_type::max_align);
 
 inline constexpr std::size_t max_align = std::size_t{1} << 24;
 
@@ -123,7 +114,7 @@ template <class Source> ALLOT_NOINLINE void* allocate_row_of_16(Source& source, 
 template <class Source>
 ALLOT_NOINLINE void* allocate_over_aligned_row(Source& source, std::size_t bytes, std::size_t align) {
     if (ALLOT_LIKELY(align <= row_type::max_align && is_power_of_two(align)))
-        return allocate_row(source, bytes, aligned_bytes[log2_floor(align) - 5]);
+        return allocate_row(source, bytes, allot::detail::bytes_aligned_to(align));
     return allocate_inside("the row manager", bytes, align,
                            [&](std::size_t n) { return allocate_row(source, n, allot::detail::untyped_of_16); });
 }
@@ -214,10 +205,7 @@ void deallocate(Source& source, void* p, std::size_t bytes, std::size_t align) n
 template <row_source Source>
 void* try_allocate(Source& source, std::size_t bytes, std::size_t align, charge_status* why = nullptr) noexcept {
     if (!detail::may_ask(bytes, align, row_type::max_align, why)) return nullptr;
-    const row_type& type = align <= 8    ? untyped
-                           : align == 16 ? allot::detail::untyped_of_16
-                                         : detail::aligned_bytes[log2_floor(align) - 5];
-    return source.try_allocate(bytes, type, why);
+    return source.try_allocate(bytes, allot::detail::bytes_aligned_to(align), why);
 }
 template <block_source Source>
 void* try_allocate(Source& source, std::size_t bytes, std::size_t align, charge_status* why = nullptr) noexcept {

@@ -9,9 +9,11 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/bits.hpp>
 #include <allot/core/checksum.hpp>
 #include <allot/core/type_name.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -82,6 +84,18 @@ namespace detail {
 
 // Untyped rows for the adaptors, aligned to 16 bytes, as memory_resource::allocate aligns by default.
 inline constexpr row_type untyped_of_16{.align = 16};
+// Bytes aligned to 32, 64, .. 4096.
+inline constexpr std::array<row_type, 8> aligned_bytes = [] {
+    std::array<row_type, 8> all{};
+    for (std::size_t i = 0; i != all.size(); ++i) all[i] = {"bytes", nullptr, std::size_t{32} << i};
+    return all;
+}();
+static_assert(aligned_bytes.back().align == row_type::max_align);
+
+// The type of plain bytes. Requires: a power of two, 4096 at most.
+constexpr const row_type& bytes_aligned_to(std::size_t align) noexcept {
+    return align <= 8 ? untyped : align == 16 ? untyped_of_16 : aligned_bytes[log2_floor(align) - 5];
+}
 
 template <class T> void destroy_row(void* row) noexcept { static_cast<T*>(row)->~T(); }
 

@@ -1,6 +1,6 @@
 // type_table: the row types that a manager has used, each with a number that fits a row's header.
 //
-// Invariant: number 0 is `untyped`, of any alignment; a type keeps its number as long as the table exists. Numbers from
+// Invariant: numbers 0 and 1 are plain bytes, aligned to 8 and 16; a type keeps its number as long as the table exists. Numbers from
 // first_checked on are those of types with a check, so that a request need not read the type.
 // Cost: a hash and two loads for a known type; 2.6 KiB, 2 KiB per 256 types, and up to 16 bytes per type in the index.
 // Threads: any; a spin lock for a type that is new, or that left the cache of 64 recent types.
@@ -26,6 +26,7 @@ namespace allot::inline ALLOT_ABI {
 class type_table {
   public:
     static constexpr std::uint32_t none = ~std::uint32_t{0};
+    static constexpr std::uint32_t first_named = 2;
     static constexpr std::size_t max_types = 256 * 256;       // of types without a check
     static constexpr std::uint32_t first_checked = 256 * 256; // number of the first type with a check
     static constexpr std::size_t max_checked = 16 * 256;
@@ -50,12 +51,13 @@ class type_table {
     }
     // The same without a call; `none` also for a type that is not among the recent ones.
     ALLOT_ALWAYS_INLINE std::uint32_t recent_number(const row_type& type) const noexcept {
-        if (&type == &untyped || &type == &detail::untyped_of_16) return 0;
+        if (&type == &untyped) return 0;
+        if (&type == &detail::untyped_of_16) return 1;
         const std::uint32_t guess = recent_[hash(type)].load(std::memory_order_acquire);
         return ALLOT_LIKELY(guess != 0 && (*this)[guess] == &type) ? guess : none;
     }
     const row_type* operator[](std::uint32_t number) const noexcept {
-        if (number == 0) return &untyped;
+        if (number < first_named) return number == 0 ? &untyped : &detail::untyped_of_16;
         return (*chunks_[number / 256].load(std::memory_order_acquire))[number % 256];
     }
     // The same for a number that may not have been assigned: then null.
@@ -72,7 +74,7 @@ class type_table {
         if (is_checked && end_checked_.load(std::memory_order_relaxed) == first_checked + max_checked)
             return note(charge_outcome::misused, "the manager has 4,096 row types with a check, the maximum");
         if (!is_checked && end_.load(std::memory_order_relaxed) == max_types)
-            return note(charge_outcome::misused, "the manager has 65,535 row types, the maximum");
+            return note(charge_outcome::misused, "the manager has 65,534 row types, the maximum");
         note(charge_outcome::no_memory, "for the number of its row type");
     }
 
@@ -135,7 +137,7 @@ class type_table {
 
     std::array<std::atomic<std::uint32_t>, 64> recent_{};
     std::array<std::atomic<chunk*>, 256 + max_checked / 256> chunks_{};
-    std::atomic<std::uint32_t> end_{1}; // number of the next type
+    std::atomic<std::uint32_t> end_{first_named}; // number of the next type
     std::atomic<std::uint32_t> end_checked_{first_checked};
     spin_lock lock_; // the members below
     std::array<std::uint32_t, 32> few_{};

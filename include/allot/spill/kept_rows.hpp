@@ -71,7 +71,7 @@ template <class Set> struct seen_row {
         if (s.is_of_other) fault = misuse::foreign_pointer;
         else if (s.moves == row_moves::not_live) fault = misuse::not_a_row;
         if (fault) return;
-        type = s.type != nullptr ? s.type : &untyped;
+        type = s.type != nullptr ? s.type : &bytes_aligned_to(s.align);
         capacity = s.capacity, constructed = s.constructed, sealed = s.sealed;
         encoded = type->leaves_encoded(constructed);
         if (encoded && type->encode == nullptr) fault = misuse::no_encoding;

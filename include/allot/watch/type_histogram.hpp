@@ -30,6 +30,7 @@ class type_histogram {
         if (rows == 0) return;
         type_usage* at = &others_;
         if (type != nullptr) {
+            if (type == &detail::untyped_of_16) type = &untyped;
             type_usage* const end = types_.data() + n_;
             for (at = types_.data(); at != end && at->type != type;) ++at;
             if (at == end && n_ == types_.size()) at = &others_;

@@ -3,6 +3,7 @@
 #include <support/hooked_home.hpp>
 #include <support/tasks.hpp>
 
+#include <allot/adapt/bytes.hpp>
 #include <allot/core/row_encoding.hpp>
 #include <allot/ledger/pool.hpp>
 #include <allot/ledger/tree.hpp>
@@ -238,6 +239,34 @@ TEMPLATE_TEST_CASE("rows keep their types, alignment and seals", "[spill][rows]"
             }
             CHECK(i == 200);
         }
+    }
+}
+
+TEMPLATE_LIST_TEST_CASE("bytes keep their alignment where they leave, come back and are compacted", "[spill][rows]",
+                        sets) {
+    homes<TestType> h;
+    const auto align_of = [](std::size_t i) { return std::size_t{8} << i % 10; };
+    std::vector<void*> others;
+    allot::row_array<TestType> array{h.rows};
+    for (std::size_t i = 0; i != 400; ++i) {
+        array.push_back(allot::adapt::try_allocate(h.rows, 30 + i % 40 * 50, align_of(i)));
+        others.push_back(allot::adapt::try_allocate(h.rows, 30 + i % 40 * 50, align_of(i)));
+    }
+    const auto is_aligned = [&](auto& rows) {
+        std::size_t i = 0, wrong = 0;
+        for (void* const row : rows.read()) wrong += reinterpret_cast<std::uintptr_t>(row) % align_of(i++) != 0;
+        return i == 400 && wrong == 0;
+    };
+    for (void* const row : others) h.rows.release(row);
+    {
+        const auto hold = array.lock();
+        CHECK(h.rows.compact(hold.rows()).moved != 0);
+    }
+    CHECK(is_aligned(array));
+    auto run = h.inputs.put(std::move(array));
+    for (int round = 0; round != 2; ++round) {
+        CHECK(run.spill());
+        CHECK(is_aligned(*run.pin()));
     }
 }
 

@@ -84,7 +84,7 @@ template <class Core> void* resize_plain(Core& core, void* row, std::size_t keep
     auto* const from = static_cast<std::byte*>(row);
     auto& page = rows::page_at(in, from);
     if (!rows::is_start(page, from)) return nullptr;
-    const row_type* type = heap->config().align == 16 ? &untyped_of_16 : &untyped;
+    const row_type* type = &bytes_aligned_to(heap->config().align);
     if constexpr (Core::policies::counts) {
         if (const auto word = rows::counting::word(page, from); word.load() != word.sole_link) return nullptr;
         type = rows::type_of(page, from);
@@ -152,7 +152,7 @@ template <class Core> class row_resizer {
         may_be_damaged_ = s.may_be_damaged;
         had_ = s.capacity;
         if (s.type != nullptr) type_ = s.type;
-        else if constexpr (!Core::policies::counts) bytes_of_row_.align = s.align > 8 ? s.align : 0;
+        else type_ = &bytes_aligned_to(s.align);
         return true;
     }
     ALLOT_ALWAYS_INLINE row_state state() const noexcept {
@@ -209,9 +209,8 @@ template <class Core> class row_resizer {
     std::byte* const row_;
     const std::size_t keep_, bytes_;
     page_header* page_ = nullptr;
-    row_type bytes_of_row_; // where rows have no type: their alignment stays
-    const row_type* type_ = Core::policies::counts ? &untyped : &bytes_of_row_;
-    std::size_t had_ = 0; // bytes that the row may use
+    const row_type* type_ = &untyped; // or bytes of the row's alignment, where rows have no type
+    std::size_t had_ = 0;             // bytes that the row may use
     bool is_shared_ = false, may_move_ = false, constructed_ = false, may_be_damaged_ = false;
 };
 
