@@ -657,7 +657,7 @@ TEST_CASE("errors of tasks say how often, in what, and which disk is full", "[ta
     kept.push_back(f.put(query.memory(), 800_KiB));
     f.disk.set_limit(1000);
     query.add({.name = "sort"}, [&](task_step& step) { static_cast<void>(charged{step.memory(), 500_KiB}); });
-    CHECK_THAT(message_of(query), ContainsSubstring("; data, 800 KiB in memory; 0 bytes left"));
+    CHECK_THAT(message_of(query), ContainsSubstring("; data cannot write to disk: refused: over the limit: account"));
     account closed{f.engine, name{"closed"}};
     closed.close();
     task_group none{run, name{"none"}};
