@@ -442,6 +442,7 @@ class executor final : detail::task_calls {
         task& t;
     };
     ending attempt(task& t, account_reservation sure, std::exception_ptr& error) noexcept {
+        if (t.attempts + 1 == most_attempts_) memory_.end_pauses(); // it fails for what fails now, not for what did
         bool has_changed = false;
         const auto fails = [&](std::string_view what) {
             error = std::make_exception_ptr(task_error{t.of.name, t.said.name, what});

@@ -668,3 +668,22 @@ TEST_CASE("errors of tasks say how often, in what, and which disk is full", "[ta
     });
     CHECK((!message_of(none).empty() && calls == 1));
 }
+
+TEST_CASE("a group ends for what its disk does now: each last attempt ends the pause of writes", "[task][executor]") {
+    fixture f;
+    executor run{f.tasks, f.engine, {.attempts = 2}};
+    std::vector<batch> kept;
+    for (int i = 0; i != 2; ++i) kept.push_back(f.put(f.engine, 400_KiB));
+    const auto query = [&] {
+        task_group of{run, name{"query"}};
+        of.add({.name = "sort"}, [&](task_step& step) { static_cast<void>(charged{step.memory(), 500_KiB}); });
+        return message_of(of);
+    };
+    f.home.in_write = [] { return false; };
+    std::string error;
+    for (int i = 0; i != 10; ++i) error = query(); // the pause is 5 s then
+    CHECK_THAT(error, ContainsSubstring("; data cannot write to disk, and does not try for "));
+    CHECK_THAT(error, ContainsSubstring(" ms more: failed: write hooked: Input/output error (errno 5)"));
+    f.home.in_write = nullptr;
+    CHECK(query().empty());
+}
