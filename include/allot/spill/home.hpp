@@ -96,7 +96,7 @@ class home {
     account& by() const noexcept { return by_; }
     /// Whether bytes stay here when they are in memory again, so that they need not be written once more.
     bool keeps_copies() const noexcept { return keeps_copies_; }
-    /// For homes above others: a store of them ends its pause after a failed write, too (store::end_pause()).
+    /// Whatever failed lately is tried again at once (store::end_pause()).
     virtual void end_pause() noexcept {}
     home_traffic traffic() const noexcept {
         const auto get = [](const std::atomic<std::uint64_t>& n) { return n.load(std::memory_order_relaxed); };
