@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <new>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -196,6 +197,31 @@ TEST_CASE("where a directory fails the others serve", "[spill][fault]") {
         CHECK(s.files.stats().last_failure.error == error);
         CHECK(s.disk.used() == 0);
     }
+}
+
+TEST_CASE("a directory that failed is used in turn again once the pause is ended", "[spill][fault]") {
+    scene s({"/tmp", "/tmp"});
+    const auto data = some_bytes(10'000);
+    std::vector<kept_bytes> all;
+    const auto used = [&] {
+        std::set<int> files;
+        for (int i = 0; i != 4; ++i) {
+            all.emplace_back(s.files, data.size());
+            REQUIRE(keep(all.back(), data));
+            files.insert(s.files.extents_of(all.back()).front().descriptor());
+        }
+        return files.size();
+    };
+    CHECK(used() == 2);
+    fault::file_error = EIO;
+    all.emplace_back(s.files, data.size());
+    fault::fail_nth(1);
+    REQUIRE(keep(all.back(), data));
+    CHECK(fault::has_failed());
+    fault::fail_nth(0);
+    CHECK(used() == 1);
+    s.files.end_pause();
+    CHECK(used() == 2);
 }
 
 TEST_CASE("calls that move a part of the bytes for ever fail in the end", "[spill][fault]") {

@@ -31,6 +31,7 @@ class hooked_home final : public allot::home {
     // That call fails, or is refused, counted from 0 and from now on.
     std::atomic<std::size_t> fail_write{never}, fail_read{never}, refuse_write{never};
     std::atomic<bool> is_full{false}, has_no_room{false}; // for bytes; for new records
+    std::atomic<int> error{EIO};                          // of writes that fail
     std::atomic<std::size_t> writes{0}, reads{0}, drops{0}, records{0};
 
   private:
@@ -75,7 +76,7 @@ class hooked_home final : public allot::home {
         const bool is_copied = from.data != nullptr || in_pieces(std::span(all), [&](auto p) { return from.next(p); });
         if (is_copied && !fails_late) return {};
         drop(to);
-        return is_copied ? fails("write", EIO) : fails("copy");
+        return is_copied ? fails("write", error) : fails("copy");
     }
     status read(record& from, std::size_t offset, allot::byte_sink& to) noexcept override {
         ++reads;

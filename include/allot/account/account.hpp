@@ -280,6 +280,12 @@ class account {
             if (detail::is_asked_at(node_, r, home)) visit(r);
         });
     }
+    /// Calls end_pause() of the same: what failed lately is tried again at once. Requires: as a request.
+    void end_pauses() const noexcept {
+        node_.tree().reclaimers.end_pauses(node_.shape(), [&](const reclaimer& r, const account& home) {
+            return detail::is_asked_at(node_, r, home);
+        });
+    }
     void add(account_item& item) noexcept {
         const detail::lock_guard whole(node_.shape());
         const locked scope(node_, detail::leave_drained);
@@ -347,6 +353,19 @@ class account {
     /// For reports: the tasks of the root's arbiter.
     void write_tasks(text_writer& out) const noexcept {
         if (const detail::judge* const by = node_.tree().judged.by) by->write_tasks(out);
+    }
+    /// For reports: "; data cannot write to disk: failed: write /tmp: Input/output error" for each reclaimer at and
+    /// below that an error keeps from freeing memory. Requires: as visit().
+    void write_failures(text_writer& out) const noexcept {
+        visit_reclaimers([&](const reclaimer& r) { r.describe_failure(out); });
+    }
+    /// The same of those that were asked for a request of this account, which ended with this status.
+    void write_failures(text_writer& out, const charge_status& why) const noexcept {
+        if (!detail::waiting_request::may_be_granted_later(why)) return;
+        if (why.by != refuser::account) return root().write_failures(out);
+        const account* at = this; // another one that refused may have ended
+        while (at != nullptr && at != why.at) at = at->parent();
+        (at != nullptr ? at : this)->write_failures(out);
     }
     /// A status that names this account as what refused.
     charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,

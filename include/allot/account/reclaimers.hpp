@@ -120,6 +120,14 @@ class reclaimers {
             it->settle_waits();
     }
 
+    // For each that is `asked` there, without a lock.
+    template <class Asked> void end_pauses(sys::mutex& mutex, Asked asked) noexcept {
+        walk all(*this, mutex);
+        while (reclaimer* const it =
+                   all.next([&](const reclaimer& r) { return asked(r, *r.home_) ? walk_step::call : walk_step::skip; }))
+            it->end_pause();
+    }
+
     // ---- sweeps ----------------------------------------------------------------------------------------------
 
     // Calls of reclaimers at and below one level, by one thread.

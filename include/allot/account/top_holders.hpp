@@ -130,6 +130,7 @@ namespace detail {
     text_writer text{line};
     text.put("allot: out of memory: ").bytes(s.requested).put(" for account ").name(by.name()).put(": ");
     write(text, s);
+    by.write_failures(text, s);
     raise(out_of_memory(
         text.view(),
         [&](text_writer& out) {

@@ -168,6 +168,7 @@ ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account* lender,
     text_writer text{line};
     text.put("allot: out of memory: ");
     write_refusal(text);
+    by.write_failures(text, why);
     raise(out_of_memory(
         text.view(),
         [&](text_writer& out) {

@@ -55,10 +55,13 @@ template <class Blocks>
     const auto request = [&](text_writer& out) {
         out.put("out of memory: ").bytes(asked.bytes).put(" aligned to ").bytes(align);
     };
-    raise_refused(request, set, blocks.name(), why, [&](text_writer& out) {
+    const auto page = [&](text_writer& out) {
         if constexpr (requires { blocks.account(); }) write_top_holders(out, blocks.account().root(), why);
         blocks.report(out);
         out.put("  tried: the caches of all threads, free pages of the chunks, other clients of the arena").newline();
+    };
+    raise_refused(request, set, blocks.name(), why, page, [&](text_writer& out) {
+        if constexpr (requires { blocks.account(); }) blocks.account().write_failures(out, why);
     });
 }
 

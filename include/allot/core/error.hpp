@@ -22,7 +22,7 @@ namespace allot::inline ALLOT_ABI {
 /// Thrown by oom::raise. what() is one line, with the refusal; report() is one page, with the largest users too.
 class out_of_memory : public memory_error {
   public:
-    static constexpr std::size_t line_bytes = 256;
+    static constexpr std::size_t line_bytes = 384;
     static constexpr std::size_t report_bytes = 3072;
 
     out_of_memory() noexcept { set("allot: out of memory", ""); }

@@ -57,9 +57,12 @@ template <class Gpu>
     const auto request = [&](text_writer& out) {
         out.put("out of device memory: ").bytes(asked.bytes).put(" aligned to ").bytes(align);
     };
-    raise_refused(request, type_name_c_str<typename Gpu::set>(), gpu.name(), why, [&](text_writer& out) {
+    const auto page = [&](text_writer& out) {
         if constexpr (requires { gpu.account(); }) write_top_holders(out, gpu.account().root(), why);
         write_device_report(out, gpu);
+    };
+    raise_refused(request, type_name_c_str<typename Gpu::set>(), gpu.name(), why, page, [&](text_writer& out) {
+        if constexpr (requires { gpu.account(); }) gpu.account().write_failures(out, why);
     });
 }
 

@@ -136,8 +136,9 @@ class tree_ledger {
         const auto request = [&](text_writer& out) {
             out.put("out of memory: ").bytes(asked.why.requested).put(" for the object itself");
         };
-        detail::raise_refused(request, set, name, asked.why,
-                              [&](text_writer& out) { write_top_holders(out, account_.root(), asked.why); });
+        const auto page = [&](text_writer& out) { write_top_holders(out, account_.root(), asked.why); };
+        detail::raise_refused(request, set, name, asked.why, page,
+                              [&](text_writer& out) { account_.write_failures(out, asked.why); });
     }
     // Adds the object whose pages are charged here to its account. leave() removes it, and waits for calls of it.
     void join(tenant& object) noexcept {

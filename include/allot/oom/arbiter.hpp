@@ -71,10 +71,12 @@ class arbiter final : public judged_by, allot::detail::judge {
     void write_tasks(text_writer& out) const noexcept override { detail::write_tasks(out, tasks_); }
     /// Writes first what its accounts hold, and what was asked to free some. Requires: the same.
     void write_report(text_writer& out) noexcept {
-        roots.for_each([&](tenant& t) {
-            allot::detail::write_memory(out, static_cast<allot::detail::root_tenant&>(t).root.face);
-        });
+        for_each_root([&](const account& root) { allot::detail::write_memory(out, root); });
         write_tasks(out);
+    }
+    /// Writes the errors that keep reclaimers of its accounts from freeing memory. Requires: the same.
+    void write_failures(text_writer& out) noexcept {
+        for_each_root([&](const account& root) { root.write_failures(out); });
     }
 
     // For the headers of this folder.
@@ -88,6 +90,9 @@ class arbiter final : public judged_by, allot::detail::judge {
     }
 
   private:
+    template <class Visit> void for_each_root(Visit visit) noexcept {
+        roots.for_each([&](tenant& t) { visit(static_cast<allot::detail::root_tenant&>(t).root.face); });
+    }
     allot::detail::judged_thread* this_thread() noexcept override {
         const detail::thread_token* const t = detail::innermost_token(*this);
         if (t == nullptr) return nullptr;

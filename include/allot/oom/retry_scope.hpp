@@ -81,6 +81,10 @@ class retry_scope {
     void write_report(text_writer& out) const noexcept {
         if (here_ != nullptr) here_->by().write_report(out);
     }
+    /// Why what could have left memory did not.
+    void write_failures(text_writer& out) const noexcept {
+        if (here_ != nullptr) here_->by().write_failures(out);
+    }
     /// The innermost scope of the calling thread; null: none.
     static retry_scope* now() noexcept { return allot::detail::of_this_thread.scope; }
 

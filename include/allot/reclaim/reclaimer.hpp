@@ -71,8 +71,11 @@ class reclaimer {
     virtual std::size_t reclaimable(const account&) const noexcept { return SIZE_MAX; }
     /// For the report of an out_of_memory: what it adds to its line. The same.
     virtual void describe(text_writer&) const noexcept {}
-    /// Whether an error has kept a call from freeing what there was: describe() says which.
-    virtual bool has_failed() const noexcept { return false; }
+    /// For the line of an out_of_memory: "; " and the error that keeps calls from freeing what there is, as of a disk,
+    /// and how long it waits before it tries again. Nothing: there is none. The same.
+    virtual void describe_failure(text_writer&) const noexcept {}
+    /// Where it waits after an error before it tries again: the next call tries.
+    virtual void end_pause() noexcept {}
 
     const char* name() const noexcept { return name_; }
     std::uint32_t cost() const noexcept { return cost_; }

@@ -25,11 +25,14 @@ template <class Core>
     const auto request = [&](text_writer& out) {
         out.put("out of memory: ").bytes(asked.bytes).put(" for ").brief(what);
     };
-    raise_refused(request, core.set_name(), core.name(), why, [&](text_writer& out) {
+    const auto page = [&](text_writer& out) {
         if constexpr (policies::in_tree) write_top_holders(out, core.ledger().account().root(), why);
         core.context().write_report(core.context().manager, out);
         out.put("  tried: empty pages of all heaps, the shared caches, single free slots");
         out.put(policies::per_thread ? ", the caches of all threads" : "").newline();
+    };
+    raise_refused(request, core.set_name(), core.name(), why, page, [&](text_writer& out) {
+        if constexpr (policies::in_tree) core.ledger().account().write_failures(out, why);
     });
 }
 

@@ -96,6 +96,8 @@ class home {
     account& by() const noexcept { return by_; }
     /// Whether bytes stay here when they are in memory again, so that they need not be written once more.
     bool keeps_copies() const noexcept { return keeps_copies_; }
+    /// Whatever failed lately is tried again at once (store::end_pause()).
+    virtual void end_pause() noexcept {}
     home_traffic traffic() const noexcept {
         const auto get = [](const std::atomic<std::uint64_t>& n) { return n.load(std::memory_order_relaxed); };
         return {get(bytes_written_), get(write_ns_), get(bytes_read_), get(read_ns_)};

@@ -48,6 +48,9 @@ class spill_memory final : public home {
 
     /// What left further; of a tier.
     const store* tier() const noexcept { return tier_ ? &*tier_ : nullptr; }
+    void end_pause() noexcept override {
+        if (tier_) tier_->end_pause();
+    }
 
   private:
     struct block final : record {
@@ -67,7 +70,7 @@ class spill_memory final : public home {
     home_status write(record& to, byte_source& from) noexcept override {
         home_status s;
         buffer b = memory_.try_allocate(by(), from.bytes, &s.why);
-        if (!b && tier_ && tier_->spill(from.bytes) != 0) b = memory_.try_allocate(by(), from.bytes, &s.why);
+        if (!b && tier_ && tier_->let_leave(from.bytes) != 0) b = memory_.try_allocate(by(), from.bytes, &s.why);
         if (!b && tier_) return of(to).further.write(from); // as one that is larger than the tier
         if (!b) return s.how = home_status::outcome::refused, s;
         if (from.data != nullptr) std::memcpy(b.data(), from.data, from.bytes);

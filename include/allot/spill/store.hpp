@@ -10,8 +10,7 @@
 //   2  what is at its home already: it need not be written
 //   3  what was used least recently; among the oldest eight the smallest that is large enough alone. Those marked for
 //      later use are behind, and the last that was marked is first
-// While it writes, requests of other threads are served: what is on its way counts as coming, and is not asked for
-// twice.
+// While it writes, other requests are served: what is on its way counts as coming, and is not asked for twice.
 // Invariant: an entry's bytes are in memory or at its home, or both; entry_state.hpp has the steps. No lock is held
 // while bytes move, or memory is requested or freed. A thread waits for another only while that moves an entry, and
 // waits for no memory. Cost: a buffer 216 bytes, and its room at the home; a pin of what is in memory takes a lock; a
@@ -39,6 +38,7 @@
 #include <allot/spill/home.hpp>
 #include <allot/spill/pin_request.hpp>
 #include <allot/spill/spill_error.hpp>
+#include <allot/spill/store_report.hpp>
 #include <allot/spill/store_stats.hpp>
 #include <allot/spill/write_backoff.hpp>
 #include <allot/sync/lock_guard.hpp>
@@ -69,6 +69,7 @@ class store final : public reclaimer {
     using event = spill::entry_event;
     using guard = detail::lock_guard<sys::mutex>;
     using pin_kind = detail::pin_kind;
+    using permit = detail::write_backoff::permit;
 
   public:
     static constexpr std::uint32_t default_cost = 10;
@@ -105,14 +106,20 @@ class store final : public reclaimer {
                       "allot: a store takes the object over; pass std::move(object)");
     }
 
-    /// Lets entries leave, in the order above, until that many bytes are free; also where writes have failed lately.
+    /// Lets entries leave, in the order above, until that many bytes are free; first ends a pause of writes.
     /// Returns: the bytes that became free.
     std::size_t spill(std::size_t bytes) noexcept {
-        {
+        end_pause();
+        return let_leave(bytes);
+    }
+    /// Ends the pause after a failed write, once the disk has been mended: requests write again, also those that wait.
+    void end_pause() noexcept override {
+        home_.end_pause();
+        const auto ends = [this] {
             const guard hold(lock_);
-            backoff_ = {};
-        }
-        return free({.bytes = bytes}, [](std::size_t) {}, [](std::size_t, bool) {});
+            return backoff_.end_pause();
+        };
+        if (ends()) of_.notify_unused();
     }
     account& of() const noexcept { return of_; }
     home& keeps() const noexcept { return home_; }
@@ -120,6 +127,7 @@ class store final : public reclaimer {
         const guard hold(lock_);
         store_stats now = stats_;
         now.free_to_leave = queues_.bytes();
+        now.paused_ns = backoff_.left();
         return now;
     }
 
@@ -130,16 +138,13 @@ class store final : public reclaimer {
         const guard hold(lock_);
         return queues_.bytes_at(at);
     }
-    void describe(text_writer& out) const noexcept override {
-        const store_stats s = stats();
-        out.put(", ").bytes(s.in_memory).put(" in memory; ").bytes(s.bytes_left).put(" left, of ");
-        out.bytes(s.bytes_written).put(" written to ").brief(home_.by().name());
-        out.put(" (").number(home_.traffic().write_ns / 1'000'000).put(" ms): ").bytes(home_.by().used());
-        if (home_.by().limit() != SIZE_MAX) out.put(" used of ").bytes(home_.by().limit());
-        else out.put(" used");
-        if (s.failures != 0) allot::write(out.put(", ").number(s.failures).put(" failures, the last "), s.last_failure);
+    void describe(text_writer& out) const noexcept override { detail::write_store(out, home_, stats()); }
+    void describe_failure(text_writer& out) const noexcept override {
+        detail::write_failure(out, name(), home_, [this] {
+            const guard hold(lock_);
+            return backoff_;
+        }());
     }
-    bool has_failed() const noexcept override { return stats().failures != 0; }
     /// Frees what is missing where the request was refused.
     bool reclaim(const shortage& s) noexcept override {
         const unsigned more = s.in_vain < 6 ? s.in_vain : 6; // others take what becomes free
@@ -292,9 +297,14 @@ class store final : public reclaimer {
             if (!e.is_queued) return false;
             begin_leave(e);
         }
+        const permit alone = detail::write_backoff::for_one(home_.by().headroom());
         leave_step how = begin_write(e, why);
         if (how == leave_step::written && !(why = e.write(*e.object, e.kept))) how = leave_step::failed;
-        return end_leave(e, how, 0, why);
+        return end_leave(e, how, alone, why);
+    }
+    // As spill(), but for what a pause keeps in memory.
+    std::size_t let_leave(std::size_t bytes) noexcept {
+        return free({.bytes = bytes}, [](std::size_t) {}, [](std::size_t, bool) {});
     }
     // A share of what is kept at home, where it is written first if it must be. None: it is pinned, or of no bytes.
     // Throws: out_of_memory, spill_error where it cannot be written.
@@ -460,13 +470,14 @@ class store final : public reclaimer {
     }
     // Returns: whether its memory was freed: before others see that it has left, since its account may end then. The
     // entry may have ended, too.
-    bool end_leave(entry& e, leave_step how, std::uint32_t call, const home_status& why) noexcept {
+    bool end_leave(entry& e, leave_step how, const permit& by, const home_status& why) noexcept {
         object* gone = nullptr;
         if (how == leave_step::written) e.object->note_kept();
         {
             const guard hold(lock_);
-            if (how == leave_step::written) ++stats_.written, stats_.bytes_written += e.bytes;
-            if (how == leave_step::failed) ++stats_.failures, stats_.last_failure = why;
+            if (how == leave_step::written) ++stats_.written, stats_.bytes_written += e.bytes, backoff_.written(by);
+            if (how == leave_step::failed)
+                ++stats_.failures, stats_.last_failure = why, backoff_.failed(by, home_.by(), e.bytes, why);
             if (how > leave_step::failed && e.pins == 0) step(e, event::written), gone = let_go(e);
         }
         if (gone != nullptr) gone->leave();
@@ -476,7 +487,7 @@ class store final : public reclaimer {
             const guard hold(lock_);
             if (gone != nullptr) step(e, event::left);
             else if (how > leave_step::failed) step(e, event::kept);
-            else e.failed = call, step(e, e.kept.is_written() ? event::kept : event::failed);
+            else e.failed = by.call, step(e, e.kept.is_written() ? event::kept : event::failed);
             if (how != leave_step::stays) queues_.push(e); // else it is asked again when it has been pinned
             moved(e);
             is_orphan = e.is_orphan;
@@ -491,17 +502,17 @@ class store final : public reclaimer {
         return std::exchange(e.object, nullptr);
     }
     // The first of the list, and those behind it, as long as they are small and of one piece: written by one call of
-    // the home. ended(charged, bytes, freed, status) for each.
-    template <class Ended> void write_some(entry*& list, std::uint32_t call, Ended ended) noexcept {
+    // the home. ended(charged, freed, status) for each.
+    template <class Ended> void write_some(entry*& list, const permit& by, Ended ended) noexcept {
         struct {
             entry* e;
             std::span<const std::byte> bytes;
         } some[kept_bytes::most_together];
         std::size_t n = 0, sum = 0;
         const auto end = [&](entry& e, leave_step how, const home_status& why) {
-            const std::size_t charged = e.object->charged, bytes = e.bytes;
+            const std::size_t charged = e.object->charged;
             if (!why) how = leave_step::failed;
-            ended(charged, bytes, end_leave(e, how, call, why), why);
+            ended(charged, end_leave(e, how, by, why), why);
         };
         while (entry* const e = list) {
             const std::span<const std::byte> bytes = e->object->in_one_piece();
@@ -534,44 +545,38 @@ class store final : public reclaimer {
     // begins(bytes): they will be freed, or not; ends(bytes, freed). Returns: the bytes that became free.
     template <class Begins, class Ends>
     std::size_t free(const detail::freed_for& what, Begins begins, Ends ends) noexcept {
-        const std::size_t room = home_.by().headroom();
-        std::size_t freed = 0, too_large = SIZE_MAX;
+        std::size_t freed = 0;
         unsigned failures = 0;
-        std::uint32_t call = 0;
+        permit mine;
         while (freed < what.bytes) {
+            const std::size_t room = home_.by().headroom();
             entry *picked = nullptr, **last = &picked;
             std::size_t sum = 0;
             { // a round, so that nobody waits long for the lock, or for one that was picked
                 const guard hold(lock_);
-                if (call == 0) {
-                    call = ++calls_ != 0 ? calls_ : ++calls_;
-                    too_large = backoff_.too_large(room);
-                }
+                if (mine.call == 0) mine.call = ++calls_ != 0 ? calls_ : ++calls_;
+                mine = backoff_.next(mine, room);
                 const std::size_t missing = detail::min(what.bytes - freed, most_in_a_round);
-                detail::entry_queues::picker next(queues_, what, call, too_large);
-                for (unsigned n = 0; sum < missing && n != kept_bytes::most_together; ++n) {
-                    entry* const e = next.next(missing - sum);
-                    if (e == nullptr) break;
+                if (failures >= most_failures) mine.too_large = 0; // what is at home may leave
+                detail::entry_queues::picker next(queues_, what, mine.call, mine.too_large);
+                unsigned n = 0;
+                for (entry* e; n++ != kept_bytes::most_together && sum < missing && (e = next.next(missing - sum));) {
+                    const bool is_written = e->state == state::here;
                     sum += e->object->charged;
                     begin_leave(*e);
                     e->next = nullptr, *last = e, last = &e->next;
+                    if (is_written) backoff_.begin(mine);
+                    if (is_written && mine.is_one_by_one()) break;
                 }
             }
             if (sum == 0) break;
             begins(sum);
             while (picked != nullptr)
-                write_some(picked, call,
-                           [&](std::size_t bytes, std::size_t written, bool left, const home_status& why) {
-                               ends(bytes, left);
-                               const bool is_refused = why.how == home_status::outcome::refused;
-                               if (left) freed += bytes;
-                               else if (is_refused) too_large = detail::min(too_large, written);
-                               else if (!why && ++failures == most_failures) too_large = 0; // what is at home may leave
-                               if (!left && why) return;                                    // it was pinned
-                               const guard hold(lock_);
-                               if (left) backoff_ = {};
-                               else is_refused ? backoff_.refused(written, room) : backoff_.failed(room);
-                           });
+                write_some(picked, mine, [&](std::size_t bytes, bool left, const home_status& why) {
+                    ends(bytes, left);
+                    if (left) freed += bytes;
+                    else if (!why && !detail::write_backoff::is_refused_by(home_.by(), why)) ++failures;
+                });
         }
         return freed;
     }

@@ -1,14 +1,26 @@
 // When a store writes again what its home could not keep.
 //
+//   well     everything may be written
+//   paused   a write has failed: nothing is written for 10 ms, then for twice as long each time, up to 5 s. Where it
+//            failed for lack of room, objects that fit what its account has in room since then are written, until one
+//            fails: only time helps then
+//   tries    the pause is over: one request writes, an object at a time; for others it begins anew. A write that
+//            succeeds ends it; if one fails again soon, the next pause is twice as long, too
+//
+// What the home's own account refuses is another matter: objects of as many bytes wait until it has more room.
 // Without it two requests that wait for memory would wake each other for ever: each has the same object written, which
 // announces bytes that do not come.
-// Cost: 40 bytes; reads the clock only behind a failure. Threads: requires the store's lock.
+// Cost: 144 bytes; reads the clock only behind a failure. Threads: requires the store's lock.
 #pragma once
 
+#include <allot/account/forward.hpp>
 #include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
+#include <allot/core/min_max.hpp>
+#include <allot/spill/home.hpp>
 #include <allot/sys/clock.hpp>
-#include <allot/sys/parking.hpp>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,27 +29,84 @@ namespace detail {
 
 class write_backoff {
   public:
-    // Objects of as many bytes, and more, are not written now; SIZE_MAX: all are. `room`: of the home's account.
-    std::size_t too_large(std::size_t room) const noexcept {
-        if (next_ != 0 && room <= failed_room_ && !sys::parking::is_past(next_)) return 0;
-        return room > room_ ? SIZE_MAX : refused_;
+    enum class mode : std::uint8_t { well, paused, tries };
+
+    // What one call may have written.
+    struct permit {
+        std::uint32_t call = 0; // its number
+        mode how = mode::well;
+        bool is_used = false;             // an object is written by it
+        std::size_t too_large = SIZE_MAX; // objects of as many bytes, and more, are not
+        std::size_t room = 0;             // of the home's account, when this was said
+
+        bool is_one_by_one() const noexcept { return how != mode::well; }
+    };
+
+    static permit for_one(std::size_t room) noexcept { return {.how = mode::tries, .is_used = true, .room = room}; }
+    // `before`: what the call was permitted last; at its begin none. `room`: of the home's account now.
+    permit next(const permit& before, std::size_t room) const noexcept {
+        permit p{before.call, mode::well, before.is_used, refuses(room) ? refused_ : SIZE_MAX, room};
+        if (!is_failing_) return p;
+        p.is_used = before.is_used && before.how != mode::paused;
+        p.how = p.is_used || sys::fine_clock::now() >= until_ ? mode::tries : mode::paused;
+        if (p.how == mode::paused) p.too_large = min(p.too_large, room > full_ ? room - full_ + 1 : 0);
+        return p;
     }
-    // Until its account has more room.
-    void refused(std::size_t bytes, std::size_t room) noexcept {
-        refused_ = bytes;
-        room_ = room;
+    // An object is written now.
+    void begin(permit& p) noexcept {
+        if (p.how == mode::tries && !p.is_used) span_ = doubled(), until_ = sys::fine_clock::now() + span_;
+        p.is_used = true;
     }
-    // For 10 ms, and twice as long each time, up to 5 s; or until its account has more room than at any failure: a disk
-    // that was full is not any more, perhaps.
-    void failed(std::size_t room) noexcept {
-        if (next_ == 0 || room > failed_room_) failed_room_ = room;
-        span_ = span_ == 0 ? 10'000'000 : span_ < 2'500'000'000 ? span_ * 2 : 5'000'000'000;
-        next_ = sys::fine_clock::now() + span_;
+    void written(const permit& p) noexcept {
+        if (p.how == mode::tries) is_failing_ = false;
+    }
+    // An object of that many bytes was not written to the home of that account.
+    void failed(const permit& p, const account& by, std::size_t bytes, const home_status& why) noexcept {
+        last_ = why;
+        if (is_refused_by(by, why)) {
+            refused_ = refuses(p.room) ? min(refused_, bytes) : bytes;
+            return void(needs_ = max(why.why.requested, min(bytes, p.room + 1))); // others have refunded some, perhaps
+        }
+        if (p.how == mode::paused) return void(full_ = SIZE_MAX);
+        const std::uint64_t now = sys::fine_clock::now();
+        if (!is_failing_ && now >= until_ + span_) span_ = first_span; // else soon after a try that succeeded
+        is_failing_ = true;
+        until_ = now + span_;
+        full_ = lacks_room(why) ? p.room : SIZE_MAX;
+    }
+    // False: there is none.
+    bool end_pause() noexcept {
+        if (is_failing_) until_ = 0;
+        return is_failing_;
+    }
+
+    // Whether the home's own account refused it, whose room says when it would not.
+    static bool is_refused_by(const account& by, const home_status& why) noexcept {
+        return why.how == home_status::outcome::refused && why.why.by == refuser::account && why.why.at == &by;
+    }
+    // Whether something is not written now, or was not where it was tried last: last() says why.
+    bool has_failed(std::size_t room) const noexcept { return is_failing_ || refuses(room); }
+    const home_status& last() const noexcept { return last_; }
+    // How long the pause lasts, in nanoseconds.
+    std::uint64_t left() const noexcept {
+        const std::uint64_t now = is_failing_ ? sys::fine_clock::now() : until_;
+        return now < until_ ? until_ - now : 0;
     }
 
   private:
-    std::size_t refused_ = SIZE_MAX, room_ = 0, failed_room_ = 0;
-    std::uint64_t span_ = 0, next_ = 0; // nanoseconds; 0: it did not fail
+    static constexpr std::uint64_t first_span = 10'000'000, longest_span = 5'000'000'000;
+
+    static bool lacks_room(const home_status& s) noexcept {
+        return s.how == home_status::outcome::refused || s.error == ENOSPC || s.error == EDQUOT || s.error == EFBIG;
+    }
+    std::uint64_t doubled() const noexcept { return min(2 * span_, longest_span); }
+    bool refuses(std::size_t room) const noexcept { return refused_ != SIZE_MAX && room < needs_; }
+
+    std::size_t refused_ = SIZE_MAX, needs_ = 0; // bytes of an object; the room that the account has not
+    std::size_t full_ = SIZE_MAX;                // what it had in room where a write failed for lack of it
+    std::uint64_t span_ = 0, until_ = 0;         // nanoseconds; of the last pause
+    bool is_failing_ = false;                    // no write has succeeded since
+    home_status last_{};
 };
 
 } // namespace detail

@@ -442,6 +442,7 @@ class executor final : detail::task_calls {
         task& t;
     };
     ending attempt(task& t, account_reservation sure, std::exception_ptr& error) noexcept {
+        if (t.attempts + 1 == most_attempts_) memory_.end_pauses(); // it fails for what fails now, not for what did
         bool has_changed = false;
         const auto fails = [&](std::string_view what) {
             error = std::make_exception_ptr(task_error{t.of.name, t.said.name, what});
@@ -470,7 +471,7 @@ class executor final : detail::task_calls {
             if (has_changed)
                 return fails("it ran out of memory after it had changed its inputs, and cannot begin again");
             if (t.attempts + 1 < most_attempts_) return ending::ran_out;
-            char line[out_of_memory::line_bytes];
+            char line[task_error::text_bytes];
             return fails(detail::why_it_ran_out(e, memory_, t.attempts + 1, line));
         } catch (...) {
             return fails("an error that is no std::exception");
@@ -478,7 +479,7 @@ class executor final : detail::task_calls {
         try {
             t.deliver(); // once
         } catch (const std::exception& e) {
-            char line[out_of_memory::line_bytes];
+            char line[task_error::text_bytes];
             return fails(text_writer{line}.put("its sink has failed: ").put(e.what()).view());
         } catch (...) {
             return fails("its sink has failed: an error that is no std::exception");

@@ -305,20 +305,6 @@ TEST_CASE("the end of an object that has left waits until its memory is free: it
     }
 }
 
-TEST_CASE("a home whose writes failed is tried again at once when it keeps less", "[spill]") {
-    fixture f;
-    std::optional<handle> kept{f.put(16_KiB)};
-    CHECK(kept->spill());
-    std::vector<handle> all;
-    for (int i = 0; i != 8; ++i) all.push_back(f.put(8_KiB));
-    f.home.in_write = [] { return false; };
-    CHECK_FALSE(f.engine.try_charge(8_KiB)); // three writes fail: the next in 40 ms
-    f.home.in_write = nullptr;
-    kept.reset();
-    REQUIRE(f.engine.try_charge(8_KiB));
-    f.engine.refund(8_KiB);
-}
-
 TEST_CASE("one consumer takes the object, to its account", "[spill]") {
     fixture f;
     account mine{f.engine, name{"mine"}};

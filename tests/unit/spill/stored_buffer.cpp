@@ -96,6 +96,16 @@ TEST_CASE("where far memory refuses, a buffer stays, and the request is refused"
     CHECK(small.is_away()); // what could leave did
     CHECK(holds(large, 7));
     CHECK(holds(small, 8));
+
+    allot::oom::task query{h.tasks, "query"};
+    const allot::oom::task_thread here{query};
+    try {
+        allot::oom::with_retry_no_split([&] { const charged all{h.near, 64_KiB}; });
+        FAIL("charged");
+    } catch (const allot::out_of_memory& e) {
+        CHECK_THAT(e.what(), ContainsSubstring("; attempts: "));
+        CHECK_THAT(e.what(), ContainsSubstring("; store cannot write to far: refused: over the limit: account far"));
+    }
 }
 
 TEST_CASE("a buffer is moved and ended, here and away", "[spill]") {

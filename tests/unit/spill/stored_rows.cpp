@@ -483,6 +483,15 @@ TEST_CASE("a home that fails loses no row", "[spill][rows]") {
     CHECK(holds(*run.pin(), 0, 300));
     CHECK(run.spill());
     CHECK(run.halves().size() == 2);
+
+    const auto other = put(h, 300);
+    h.there.in_write = [] { return false; };
+    try {
+        static_cast<void>(h.rows.allocate(7_MiB + 900_KiB));
+        FAIL("allocated");
+    } catch (const allot::out_of_memory& e) { // which names the cause
+        CHECK_THAT(e.what(), ContainsSubstring("; store cannot write to far"));
+    }
 }
 
 TEST_CASE("objects whose encoding cannot be read, or decoded, are not made", "[spill][rows]") {

@@ -657,7 +657,7 @@ TEST_CASE("errors of tasks say how often, in what, and which disk is full", "[ta
     kept.push_back(f.put(query.memory(), 800_KiB));
     f.disk.set_limit(1000);
     query.add({.name = "sort"}, [&](task_step& step) { static_cast<void>(charged{step.memory(), 500_KiB}); });
-    CHECK_THAT(message_of(query), ContainsSubstring("; data, 800 KiB in memory; 0 bytes left"));
+    CHECK_THAT(message_of(query), ContainsSubstring("; data cannot write to disk: refused: over the limit: account"));
     account closed{f.engine, name{"closed"}};
     closed.close();
     task_group none{run, name{"none"}};
@@ -667,4 +667,23 @@ TEST_CASE("errors of tasks say how often, in what, and which disk is full", "[ta
         static_cast<void>(charged{closed, 10}); // never granted
     });
     CHECK((!message_of(none).empty() && calls == 1));
+}
+
+TEST_CASE("a group ends for what its disk does now: each last attempt ends the pause of writes", "[task][executor]") {
+    fixture f;
+    executor run{f.tasks, f.engine, {.attempts = 2}};
+    std::vector<batch> kept;
+    for (int i = 0; i != 2; ++i) kept.push_back(f.put(f.engine, 400_KiB));
+    const auto query = [&] {
+        task_group of{run, name{"query"}};
+        of.add({.name = "sort"}, [&](task_step& step) { static_cast<void>(charged{step.memory(), 500_KiB}); });
+        return message_of(of);
+    };
+    f.home.in_write = [] { return false; };
+    std::string error;
+    for (int i = 0; i != 10; ++i) error = query(); // the pause is 5 s then
+    CHECK_THAT(error, ContainsSubstring("; data cannot write to disk, and does not try for "));
+    CHECK_THAT(error, ContainsSubstring(" ms more: failed: write hooked: Input/output error (errno 5)"));
+    f.home.in_write = nullptr;
+    CHECK(query().empty());
 }

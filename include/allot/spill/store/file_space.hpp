@@ -139,6 +139,11 @@ class file_space {
         files_[i].has_failed = error != 0;
         if (error == EFBIG) files_[i].is_full = true;
     }
+    // Files whose last write failed are used in turn again.
+    void forget_failures() noexcept {
+        const lock_guard hold(lock_);
+        for (std::uint32_t i = 0; i != count_; ++i) files_[i].has_failed = false;
+    }
     const sys::file& file(std::uint32_t i) const noexcept { return files_[i].at; }
     const sys::file& direct(std::uint32_t i) const noexcept { return files_[i].direct; }
     const char* directory_of(std::uint32_t i) const noexcept { return files_[i].directory; }

@@ -6,7 +6,8 @@
 //
 // Each directory has one file without a name, so that nothing is left of it when the process ends, also by a kill. An
 // object is written as extents of 1 MiB, each with a checksum that is verified when it is read. The account is charged
-// for the blocks of what is kept. A directory that fails is used after the others.
+// for the blocks of what is kept. A directory that fails is used after the others,
+// until end_pause().
 // Invariant: blocks on disk do not exceed the account's limit, where the file system can punch holes.
 // Cost: to write is a call per 8 MiB, and allocates nothing; reserved are 24 bytes, and about 140 of metadata, per
 // extent; staging buffers of one extent each (staging_buffers.hpp). The switch ALLOT_LZ4 adds compression.
@@ -74,6 +75,10 @@ class spill_files final : public home {
         of_->counters.fill(s), of_->space.fill(s);
         s.uses_uring = of_->uses_uring();
         return s;
+    }
+    /// A directory that failed is used as the others again.
+    void end_pause() noexcept override {
+        if (of_ != nullptr) of_->space.forget_failures();
     }
     /// Returns space that is used no more, and would be used again, to the file systems. Returns: how many bytes.
     std::size_t trim() noexcept { return of_ == nullptr ? 0 : of_->space.punch_all(); }
