@@ -69,8 +69,10 @@ struct stub_members {
     template <class... As> anything cost(As&&...) const noexcept;
     template <class... As> anything deallocate(As&&...) const noexcept;
     template <class... As> anything describe(As&&...) const noexcept;
+    template <class... As> anything describe_failure(As&&...) const noexcept;
     template <class... As> anything device(As&&...) const noexcept;
     template <class... As> anything empty(As&&...) const noexcept;
+    template <class... As> anything end_pause(As&&...) const noexcept;
     template <class... As> anything failed(As&&...) const noexcept;
     template <class... As> anything finalize(As&&...) const noexcept;
     template <class... As> anything flush(As&&...) const noexcept;
@@ -78,7 +80,6 @@ struct stub_members {
     template <class... As> anything give(As&&...) const noexcept;
     template <class... As> anything give_slid(As&&...) const noexcept;
     template <class... As> anything grow_up(As&&...) const noexcept;
-    template <class... As> anything has_failed(As&&...) const noexcept;
     template <class... As> anything has_payer(As&&...) const noexcept;
     template <class... As> anything headers_out_of_band(As&&...) const noexcept;
     template <class... As> anything heap(As&&...) const noexcept;
