@@ -1,7 +1,7 @@
 // Compiler, platform and switches. The only header that asks which compiler and platform this is.
 //
-// Every macro is ALLOT_* and always defined. Switches are 0 or 1, so that -Wundef finds a misspelt one. Set them before
-// the first include, or in the build:
+// Every macro is ALLOT_* and, but for ALLOT_ABI_NAME, always defined. Switches are 0 or 1, so that -Wundef finds a
+// misspelt one. Set them before the first include, or in the build:
 //   ALLOT_CHECKED   misuse aborts with a message, invariants are asserted    (default 0)
 //   ALLOT_FAULTS    tests can make every system call fail, and direct threads (default 0)
 //   ALLOT_FORK      a child of fork() may use what it inherits: docs/rules.md (default 0)
@@ -9,8 +9,10 @@
 //   ALLOT_XXHASH    spill files have checksums of xxhash.h, else CRC-32C      (default 1 where that header is found)
 //   ALLOT_LZ4       spill files can be compressed; the program links liblz4   (default 0)
 //   ALLOT_URING     spill files can use io_uring; the program links liburing  (default 0)
-// The inline namespace ALLOT_ABI changes with the version and with each switch that changes a layout, so that
-// translation units that disagree fail to link.
+//   ALLOT_ABI_NAME  a name of your own for a copy that you vendor: ALLOT_ABI_NAME=engine gives allot::v0_2_0_engine
+//                   (default: none)
+// The inline namespace ALLOT_ABI has the version, that name, and each switch that changes a layout, so that translation
+// units that disagree fail to link, and copies that differ live side by side in a program.
 #pragma once
 
 #include <allot/version.hpp>
@@ -161,8 +163,16 @@
 #endif
 
 // --- the inline namespace ----------------------------------------------------------------------------------
-#define ALLOT_PASTE_(a, b, c, d, e) v##a##_##b##c##d##e
-#define ALLOT_PASTE(a, b, c, d, e) ALLOT_PASTE_(a, b, c, d, e)
+#define ALLOT_ABI_OF_(major, minor, patch, name, checked, faults, fork)                                                \
+    v##major##_##minor##_##patch##name##checked##faults##fork
+#define ALLOT_ABI_OF(...) ALLOT_ABI_OF_(__VA_ARGS__)
+#define ALLOT_ABI_OWN_(name) _##name
+#define ALLOT_ABI_OWN_OF(name) ALLOT_ABI_OWN_(name)
+#ifdef ALLOT_ABI_NAME
+#define ALLOT_ABI_OWN ALLOT_ABI_OWN_OF(ALLOT_ABI_NAME)
+#else
+#define ALLOT_ABI_OWN
+#endif
 #if ALLOT_CHECKED
 #define ALLOT_ABI_CHECKED _checked
 #else
@@ -179,7 +189,8 @@
 #define ALLOT_ABI_FORK
 #endif
 #define ALLOT_ABI                                                                                                      \
-    ALLOT_PASTE(ALLOT_VERSION_MAJOR, ALLOT_VERSION_MINOR, ALLOT_ABI_CHECKED, ALLOT_ABI_FAULTS, ALLOT_ABI_FORK)
+    ALLOT_ABI_OF(ALLOT_VERSION_MAJOR, ALLOT_VERSION_MINOR, ALLOT_VERSION_PATCH, ALLOT_ABI_OWN, ALLOT_ABI_CHECKED,      \
+                 ALLOT_ABI_FAULTS, ALLOT_ABI_FORK)
 // Of spill/store, whose switches change no other room.
 #define ALLOT_STORE_ABI_(a, b, c) files_xxhash##a##_lz4##b##_uring##c
 #define ALLOT_STORE_ABI_OF(a, b, c) ALLOT_STORE_ABI_(a, b, c)

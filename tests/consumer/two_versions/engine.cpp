@@ -1,7 +1,6 @@
 #include "engine.hpp"
 
 #include <allot/row_manager.hpp>
-#include <allot/version.hpp>
 
 namespace ENGINE {
 
@@ -16,7 +15,7 @@ allot::row_manager<rows_set>& rows() {
 
 } // namespace
 
-int minor_version() { return ALLOT_VERSION_MINOR; }
+const char* version() { return ALLOT_TEXT(ALLOT_ABI); }
 void* make_row(std::size_t bytes) { return rows().allocate(bytes); }
 void release_by_address(const void* row) { allot::release(row); }
 std::size_t live_rows() { return rows().live_rows(); }

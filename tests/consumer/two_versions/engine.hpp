@@ -5,7 +5,7 @@
 
 namespace ENGINE {
 
-int minor_version();
+const char* version(); // its inline namespace
 void* make_row(std::size_t bytes);
 void release_by_address(const void* row); // a row of another version is no row here
 std::size_t live_rows();
