@@ -5,13 +5,12 @@
 //
 // Invariant: at most 103 bytes. A name is cut to 47 bytes; where three names are longer than that together, the one in
 // the middle is left out, too. The names are copied, since accounts may end.
-// Cost: 104 bytes; allocates nothing. Threads: as each function says.
+// Cost: 104 bytes; allocates nothing. Threads: values.
 #pragma once
 
 #include <allot/account/account_node.hpp>
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
-#include <allot/sync/lock_guard.hpp>
 
 #include <cstddef>
 #include <string_view>
@@ -21,15 +20,10 @@ namespace allot::inline ALLOT_ABI {
 class account_path {
   public:
     account_path() noexcept = default;
-    /// One that has ended, or was not opened, has its name only.
-    /// Complexity: O(depth). Threads: any that is not inside a visit of the tree.
-    explicit account_path(const account& of) noexcept {
-        const detail::account_node& n = detail::node_of(of);
-        const detail::lock_guard whole(n.shape());
-        write(n, n.life.is_closed() ? n : first_of(n));
+    /// Requires the tree's mutex: account::path() takes it. Complexity: O(depth).
+    explicit account_path(const detail::account_node& of) noexcept {
+        write(of, of.life.is_closed() ? of : first_of(of));
     }
-    /// Of a node of an open account. Complexity: O(depth). Requires the tree's mutex.
-    explicit account_path(const detail::tree_node& n) noexcept { write(n, first_of(n)); }
 
     /// The names as they are: for text, write it as a name.
     std::string_view text() const noexcept { return text_; }

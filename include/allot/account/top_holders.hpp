@@ -130,7 +130,7 @@ namespace detail {
 [[noreturn]] ALLOT_COLD inline void raise_refused(const account& by, const charge_status& s) {
     char line[out_of_memory::line_bytes];
     text_writer text{line};
-    const account_path path{by};
+    const account_path path = by.path();
     text.put("allot: out of memory: ").bytes(s.requested).put(" for account ").name(path.text()).put(": ");
     write(text, s);
     raise(out_of_memory(

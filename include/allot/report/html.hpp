@@ -92,9 +92,10 @@ class html_page {
     html_page& timeline(const memory_timeline& line) noexcept {
         return data("timeline", [&](text_writer& out) { write_timeline_json(out, line); });
     }
-    /// Shows what was sampled of this account, with its name and limit.
+    /// Shows what was sampled of this account, with its path and limit.
     html_page& timeline(const memory_timeline& line, const account& of) noexcept {
-        const timeline_subject subject{of.name(), of.limit()};
+        const account_path path = of.path();
+        const timeline_subject subject{path.text(), of.limit()};
         return data("timeline", [&](text_writer& out) { write_timeline_json(out, line, &subject); });
     }
     /// Shows a row manager: heaps, row types now and at the peak, and the map of its pages.

@@ -468,8 +468,8 @@ function drawPage() {
       el('summary', {}, el('h3', {}, bdi(name(d))), ' ' + bytes(d.json.charged) + ' charged')), () => draw(d))));
   };
   const maps = of('pages');
-  list('Row managers', of('rows'), d => d.json.manager, d => rowManager(d.json, (maps.find(m => m.id === d.id + '-pages') || {}).json));
-  list('Chunk arenas', of('chunks'), d => d.json.chunk_arena, d => chunkArena(d.json));
+  list('Row managers', of('rows'), d => d.json.account || d.json.manager, d => rowManager(d.json, (maps.find(m => m.id === d.id + '-pages') || {}).json));
+  list('Chunk arenas', of('chunks'), d => d.json.account || d.json.chunk_arena, d => chunkArena(d.json));
   if (!main.firstElementChild) main.append(el('p', {}, 'The program gave this page nothing to show.'));
 }
 document.addEventListener('DOMContentLoaded', drawPage);

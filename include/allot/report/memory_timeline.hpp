@@ -187,7 +187,7 @@ class memory_timeline {
 
 /// The account that a timeline was sampled of.
 struct timeline_subject {
-    std::string_view name;
+    std::string_view name; // its path: account::path()
     std::size_t limit;
 };
 

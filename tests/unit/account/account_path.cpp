@@ -12,13 +12,12 @@
 
 using namespace allot::literals;
 using allot::account;
-using allot::account_path;
 using allot::limit;
 using allot::name;
 
 namespace {
 
-std::string path_of(const account& a) { return std::string(account_path{a}.text()); }
+std::string path_of(const account& a) { return std::string(a.path().text()); }
 
 // The holders of a tree, as an out-of-memory report has them.
 std::string holders_of(const account& root) {

@@ -109,6 +109,8 @@ TEST_CASE("a page has what the reports write, whatever the names are", "[html]")
     const json report = report_of(page, "rows");
     CHECK(report["now"]["types"].items[0]["type"].text == awful_shown);
     CHECK(report["now"]["types"].items[0]["rows"].number == 100);
+    CHECK(report["account"].text.starts_with("query / </script>")); // the manager's own, by its path
+    CHECK(report_of(page, "chunks")["account"].text.starts_with("query / </script>"));
     CHECK(report["at_peak"]["charged"].number > 0);
     const json map = report_of(page, "pages");
     double pages = 0;
