@@ -88,18 +88,17 @@ inline void write_accounts(text_writer& out, const account& top, account_detail 
 
 namespace detail {
 
-// visit(f) calls f(account_stats) for each account, parents first.
-// `tree`: the number of the tree, for its root; `of_root(json)` adds fields to it.
-template <class Visit, class OfRoot>
-void put_accounts(text_writer& out, std::uint32_t tree, Visit visit, OfRoot of_root) noexcept {
+// visit(f) calls f(account_stats) for each account, parents first. `of_top(json)` adds fields to the first.
+template <class Visit, class OfTop> void put_accounts(text_writer& out, Visit visit, OfTop of_top) noexcept {
     json_writer json{out};
     unsigned open = 0, base = 0; // accounts whose children are being written
     visit([&](const account_stats& f) {
-        if (open == 0) base = f.depth;
+        const bool is_top = open == 0;
+        if (is_top) base = f.depth;
         for (; open > f.depth - base; --open) json.close(']').close();
         json.open();
         put_account(json, f);
-        if (f.depth == 0) json.put("tree", tree), of_root(json);
+        if (is_top) of_top(json);
         json.key("children").open('[');
         ++open;
     });
@@ -110,11 +109,15 @@ void put_accounts(text_writer& out, std::uint32_t tree, Visit visit, OfRoot of_r
 } // namespace detail
 
 /// Writes this account and all below as one JSON object; `children` nest. A root has the number of its `tree`, which
-/// its copy at the peak has, too.
+/// its copy at the peak has, too; another account has its `path`.
 inline void write_accounts_json(text_writer& out, const account& top) noexcept {
+    const account_path path = top.path();
     detail::put_accounts(
-        out, top.tree_number(), [&](auto put) { top.visit([&](const account_stats& f, const account&) { put(f); }); },
-        [](json_writer&) {});
+        out, [&](auto put) { top.visit([&](const account_stats& f, const account&) { put(f); }); },
+        [&](json_writer& json) {
+            if (&top == &top.root()) json.put("tree", top.tree_number());
+            else json.put("path", path.text());
+        });
 }
 
 /// Writes the tree at its peak; all lines are of one moment. Without a peak it says so; the JSON object is empty then.
@@ -134,8 +137,10 @@ inline void write_accounts(text_writer& out, const account_peak& at) noexcept {
 }
 inline void write_accounts_json(text_writer& out, const account_peak& at) noexcept {
     detail::put_accounts(
-        out, at.tree_number(), [&](auto put) { at.visit(put); },
-        [&](json_writer& json) { json.put("charged", at.charged()).put("promised", at.promised()); });
+        out, [&](auto put) { at.visit(put); },
+        [&](json_writer& json) {
+            json.put("tree", at.tree_number()).put("charged", at.charged()).put("promised", at.promised());
+        });
 }
 
 } // namespace allot::inline ALLOT_ABI

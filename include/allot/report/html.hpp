@@ -22,6 +22,8 @@
 #include <allot/report/accounts.hpp>
 #include <allot/report/chunks.hpp>
 #include <allot/report/html_script.hpp>
+#include <allot/report/html_script_accounts.hpp>
+#include <allot/report/html_script_timeline.hpp>
 #include <allot/report/html_stream.hpp>
 #include <allot/report/html_style.hpp>
 #include <allot/report/memory_timeline.hpp>
@@ -143,6 +145,8 @@ class html_page {
             .html(detail::html_style)
             .html("</style>\n<script>")
             .html(detail::html_script)
+            .html(detail::html_script_accounts)
+            .html(detail::html_script_timeline)
             .html("</script>\n</head>\n<body>\n<h1>")
             .text(title)
             .html(

@@ -35,7 +35,7 @@ th, td { padding: .15rem .5rem; text-align: right; white-space: nowrap; border-b
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--back); } thead th { color: var(--quiet); font-weight: 600; }
 tbody tr:hover, tbody tr:hover th { background: var(--panel); }
 .name { display: inline-block; max-width: min(24rem, 30vw); overflow: hidden; text-overflow: ellipsis; vertical-align: bottom; }
-tbody th { font-weight: normal; }
+tbody th { font-weight: normal; } .found th { box-shadow: inset 3px 0 var(--near); font-weight: 600; } .more td { text-align: left; color: var(--quiet); } pre a { color: inherit; }
 .accounts tbody th { padding-left: calc(.3rem + min(var(--level) * 1.1rem, 13.2rem, 18vw)); }
 .deep::before { content: attr(data-level); color: var(--quiet); font-size: .75rem; }
 @media (max-width: 70rem) { .level::before { content: attr(data-level); color: var(--quiet); font-size: .75rem; } }

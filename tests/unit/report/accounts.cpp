@@ -61,6 +61,7 @@ TEST_CASE("JSON of accounts is UTF-8, and says of which tree it is", "[reports]"
         out.clear();
         allot::write_accounts_json(out, below); // no root
         CHECK(std::string(out.c_str()).find("\"tree\"") == std::string::npos);
+        CHECK_THAT(std::string(out.c_str()), ContainsSubstring("\"path\":\"a\xEF\xBF\xBD\\u000a\",\"children\":[]"));
         CHECK(root.tree_number() == at.tree_number());
         CHECK(root.tree_number() == below.tree_number());
         CHECK(root.tree_number() != other.tree_number());
