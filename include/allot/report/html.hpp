@@ -6,7 +6,7 @@
 //
 // The file has the JSON of the other reports (accounts.hpp, rows.hpp, page_usage.hpp, chunks.hpp, memory_timeline.hpp)
 // in <script type="application/json"> elements, and a fixed style and script that draw it. So it shows the numbers that
-// they show. Any part may be left out.
+// they show. Any part may be left out. The title says which program wrote it, on which host and when.
 //
 // Invariant: JSON is never cut. Each report is written as it is made, through two buffers of 16 KiB. A page that was not
 // finished, or of which a write failed, says at its top that it is not whole, and shows the parts before.
@@ -29,6 +29,7 @@
 #include <allot/report/memory_timeline.hpp>
 #include <allot/report/page_usage.hpp>
 #include <allot/report/rows.hpp>
+#include <allot/sys/this_run.hpp>
 #include <allot/version.hpp>
 
 #include <cerrno>
@@ -138,9 +139,14 @@ class html_page {
     }
     void begin(std::string_view title) noexcept {
         if (error_) return;
+        char run[512];
+        text_writer this_run{run};
+        sys::write_this_run(this_run);
         out_.html("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>")
             .text(title)
+            .html(": ")
+            .text(this_run.view())
             .html("</title>\n<style>")
             .html(detail::html_style)
             .html("</style>\n<script>")
@@ -149,10 +155,11 @@ class html_page {
             .html(detail::html_script_timeline)
             .html("</script>\n</head>\n<body>\n<h1>")
             .text(title)
-            .html(
-                "</h1>\n<p id=\"cut\">This page is not whole: the program that wrote it did not finish it, or a write "
-                "failed. Parts are missing.</p>\n<noscript><p>This page is drawn by a script, and scripts are off."
-                "</p></noscript>\n<main></main>\n<div id=\"tip\" role=\"status\" hidden></div>\n");
+            .html("</h1>\n<p class=\"quiet\">")
+            .text(this_run.view())
+            .html("</p>\n<p id=\"cut\">This page is not whole: the program that wrote it did not finish it, or a write "
+                  "failed. Parts are missing.</p>\n<noscript><p>This page is drawn by a script, and scripts are off."
+                  "</p></noscript>\n<main></main>\n<div id=\"tip\" role=\"status\" hidden></div>\n");
     }
     template <class Write> html_page& data(std::string_view kind, Write write, std::size_t missing = 0) noexcept {
         if (error_ || is_finished_) return *this;

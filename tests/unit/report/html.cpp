@@ -8,8 +8,10 @@
 #include <allot/report/html.hpp>
 #include <allot/row_manager.hpp>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <ctime>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -128,12 +130,32 @@ TEST_CASE("a page has what the reports write, whatever the names are", "[html]")
 
     CHECK(count_of(page, "<script") == count_of(page, end_of_script));
     CHECK(count_of(page, "<!--") == 0);
-    CHECK(count_of(page, "<title>a &lt;title> &amp; more</title>") == 1);
+    CHECK(count_of(page, "<title>a &lt;title> &amp; more: ") == 1);
+    CHECK(count_of(page, "<h1>a &lt;title> &amp; more</h1>") == 1);
     CHECK(count_of(page, "<pre>\na &lt; b &amp; c\xEF\xBF\xBD\n</pre>") == 1);
     CHECK(count_of(page, whole) == 1);
     CHECK(count_of(page, "http://www.w3.org/2000/svg") == count_of(page, "://")); // a name; nothing is fetched
     for (void* const p : held) rows.release(p);
     blocks.deallocate(block);
+}
+
+TEST_CASE("the title of a page says program, host and time", "[html]") {
+    char host[256] = "";
+    REQUIRE(::gethostname(host, sizeof host - 1) == 0);
+    const auto at = [&](std::time_t when) {
+        char text[64];
+        std::strftime(text, sizeof text, ", %Y-%m-%d %H:%M:%S UTC", std::gmtime(&when));
+        return std::string(program_invocation_short_name) + " on " + host + text;
+    };
+    const std::time_t before = std::time(nullptr);
+    const std::string page = page_of([](allot::html_page&) {});
+    std::size_t titles = 0, lines = 0;
+    for (std::time_t t = before; t <= std::time(nullptr); ++t) {
+        titles += count_of(page, "<title>a &lt;title> &amp; more: " + at(t) + "</title>");
+        lines += count_of(page, "<p class=\"quiet\">" + at(t) + "</p>");
+    }
+    CHECK(titles == 1);
+    CHECK(lines == 1);
 }
 
 TEST_CASE("a page without a part has no section for it", "[html]") {
