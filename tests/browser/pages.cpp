@@ -1,5 +1,5 @@
 // pages FOLDER: writes the pages that pages_are_drawn.py opens: small.html, large.html, roots.html, deep.html,
-// many.html, refused.html, part.html, empty.html, cut.html.
+// stack.html, many.html, refused.html, part.html, empty.html, cut.html.
 #include <allot/chunk_arena.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/report/html.hpp>
@@ -132,6 +132,31 @@ bool write_many(const std::string& path) {
     return good;
 }
 
+// Memory of twelve accounts over time, in 500 samples of 3,000.
+bool write_stack(const std::string& path) {
+    account root{name{"engine"}, limit{8_MiB}}, query{root, name{"query 7"}};
+    std::deque<std::string> names;
+    std::deque<account> all;
+    for (std::size_t i = 0; i != 12; ++i) {
+        names.push_back("operator <" + std::to_string(i) + ">");
+        all.emplace_back(query, name{names.back().c_str()});
+    }
+    allot::memory_timeline line{{.samples = 500, .by_account = true}};
+    for (std::size_t i = 0; i != 3000; ++i) {
+        account& a = all[i * 7 % 12];
+        const std::size_t own = a.stats().own, wanted = (i * 7 % 12 + 1) * (i % 1500) * 40;
+        if (wanted > own) static_cast<void>(a.try_charge(wanted - own));
+        else a.refund(own - wanted);
+        line.add(i * 1'000'000, root);
+    }
+    allot::html_page page{path.c_str(), "stack"};
+    page.timeline(line, root);
+    const bool good = finished(page);
+    for (account& a : all) a.refund(a.stats().own);
+    while (!all.empty()) all.pop_back();
+    return good;
+}
+
 // A report whose holders have one name, long names, or none that a browser shows as it is.
 bool write_refused(const std::string& path, const std::string& of_part) {
     const std::string long_name = "\xE2\x82\xAC" + std::string(60, 'x'), odd = "a: 1 <b> / \n\x7f \xE2\x80\xAE";
@@ -185,7 +210,7 @@ int main(int count, char** arguments) {
     return write(folder + "/small.html", 2, nullptr) &&
                    write(folder + "/large.html", 400, "out of memory: 1 < 2 & </pre>\n") && finished(empty) &&
                    write_roots(folder + "/roots.html") && write_deep(folder + "/deep.html") &&
-                   write_many(folder + "/many.html") &&
+                   write_many(folder + "/many.html") && write_stack(folder + "/stack.html") &&
                    write_refused(folder + "/refused.html", folder + "/part.html") && write_cut(folder + "/cut.html")
                ? 0
                : 1;

@@ -13,6 +13,7 @@ import html.parser
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -224,6 +225,9 @@ def expected(page):
             names = {"charged": "charged", "resident": "resident", "promised": "promised", "spilled": "spilled so far"}
             yield at, "most", [(text, [size(max((s.get(n, 0) for s in r["samples"]), default=0))]) for n, text in names.items()
                                if n == "charged" or any(s.get(n, 0) if n == "promised" else n in s for s in r["samples"])]
+            if "accounts" in r:
+                others = max(s["charged"] - sum(s["accounts"]) for s in r["samples"])
+                yield at, "by-account", [(a["name"], [size(a["most"])]) for a in r["accounts"]] + ([("other accounts", [size(others)])] if others else [])
             marks = collections.Counter()
             for m in r["marks"]:
                 marks[m["kind"]] += m["count"]
@@ -266,6 +270,16 @@ def check_drawings(file, page):
         elif kind == "timeline" and (r["samples"] or r["marks"]):
             steps = [a["d"].count("H") for source, a in page.lines if source == at and a["class"] == "line charged"]
             must(steps == ([len(r["samples"])] if r["samples"] else []), f"{file}: {len(r['samples'])} samples are {steps} steps")
+            stack = [a["d"] for source, a in page.lines if source == at and a["class"] == "stack"]
+            must([d.count("H") - 1 for d in stack] == [len(r["samples"])] * (len(r["accounts"]) + 1 if "accounts" in r else 0), f"{file}: a step of each account for each sample")
+            if stack:  # the top of each area, from what is charged to the largest account
+                charged = next(a["d"] for source, a in page.lines if source == at and a["class"] == "line charged")
+                must(stack[0].startswith(charged), f"{file}: the accounts together are what is charged")
+                tops = [[float(y) for y in re.findall(r"(?:M[\d.]+ |V)([\d.]+)", d)][:-1] for d in stack]
+                scale = (248 - min(tops[0])) / max(s["charged"] for s in r["samples"])
+                for i, top in enumerate(reversed(tops)):
+                    wanted = [248 - scale * (s["charged"] if i == len(r["accounts"]) else sum(s["accounts"][:i + 1])) for s in r["samples"]]
+                    must(all(abs(a - b) < .11 for a, b in zip(top, wanted)), f"{file}: the area of account {i}")
             ticks = collections.Counter(a["class"].split()[1] for source, a in page.rects if source == at)
             must(ticks == collections.Counter(m["kind"] for m in r["marks"]), f"{file}: ticks {ticks}")
 
@@ -326,6 +340,11 @@ def own_pages(browser):
             must(bool(page.boxes), f"{name}: a flame graph")
         must(page.pres == ["out of memory: 1 < 2 & </pre>\n"], f"the report is text: {page.pres}")
         must(sum(k == "timeline" for k in page.kinds.values()) == 1, "one timeline")
+
+        stack = drawn(browser, folder / "stack.html")
+        print(f"stack.html: {check('stack', stack)} numbers")
+        seen = [text for text in stack.texts if "operator" in text or text == "other accounts"]
+        must(len(seen) == 9 and seen[0] == "other accounts" and seen[-1] == "\u2068query 7 / operator <11>\u2069", f"a legend of eight accounts and the others, as they are stacked: {seen}")
 
         empty = drawn(browser, folder / "empty.html")
         must(not empty.tables and empty.cut is False, "an empty page is whole, and has no table")

@@ -19,6 +19,8 @@ namespace allot::inline ALLOT_ABI {
 
 class account_path {
   public:
+    static constexpr std::size_t name_bytes = 47; // of a name
+
     account_path() noexcept = default;
     /// Requires the tree's mutex: account::path() takes it. Complexity: O(depth).
     explicit account_path(const detail::account_node& of) noexcept {
@@ -60,7 +62,7 @@ class account_path {
     void write(const detail::tree_node& n, const detail::tree_node& first) noexcept {
         struct part {
             explicit part(const detail::tree_node& of) noexcept { text_writer{text}.put(of.name()); }
-            char text[48];
+            char text[name_bytes + 1];
         };
         text_writer out{text_};
         const part own{n};

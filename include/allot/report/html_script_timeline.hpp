@@ -1,6 +1,7 @@
 // The part of html_page's script that draws memory over time.
 //
-// Invariant: a step for each sample, a tick for each mark.
+// Invariant: a step for each sample, a tick for each mark. By account the areas are stacked, the largest lowest, those
+// that have no line on top as one; together they are what is charged.
 #pragma once
 
 #include <allot/config.hpp>
@@ -15,7 +16,8 @@ inline constexpr std::string_view html_script_timeline = R"js(
 function timeline(line, source) {
   const all = line.samples, limit = line.account && !unlimited(line.account.limit) ? line.account.limit : 0;
   const end = line.marks.reduce((n, m) => Math.max(n, m.ns), all.reduce((n, s) => Math.max(n, s.ns), 1));
-  const most = name => all.reduce((n, s) => Math.max(n, s[name] || 0), 0);
+  const valueOf = of => typeof of === 'string' ? s => s[of] : of; // a number of a sample, or what is made of it
+  const most = of => all.reduce((n, s) => Math.max(n, valueOf(of)(s) || 0), 0);
   const has = name => all.some(s => s[name] !== undefined);
   const charged = most('charged'), resident = most('resident'), spilled = most('spilled'), promised = most('promised');
   const shownLimit = limit && limit <= 3 * Math.max(charged, resident, promised) ? limit : 0;
@@ -23,13 +25,19 @@ function timeline(line, source) {
   const kinds = ['wait', 'rollback', 'split', 'refusal', 'spill', 'note'].filter(k => line.marks.some(m => m.kind === k));
   const heading = kind => `${kind}: ${number(sum(kind))}`;
   const left = 16 + 6 * kinds.reduce((n, kind) => Math.max(n, heading(kind).length), 10), right = 12, upper = 8, body = 240, lane = 18, low = has('spilled') && spilled ? 70 : 0;
+  // The accounts, lowest first, and the others together: names, and the bytes up to and with each of them.
+  const names = line.accounts ? [...line.accounts.map(a => a.name), null] : [], look = i => names[i] === null ? 'var(--other)' : `var(--stack-${i})`;
+  const upTo = (s, i) => names[i] === null ? s.charged : Math.min(s.charged, s.accounts.slice(0, i + 1).reduce((n, b) => n + b, 0));
+  const partOf = (s, i) => upTo(s, i) - (i ? upTo(s, i - 1) : 0);
+  const nameAt = i => names[i] === null ? 'other accounts' : isolated(names[i]);
+  const others = most(s => names.length ? partOf(s, names.length - 1) : 0);
   const holder = el('figure', {class: 'timeline'});
   const tip = document.getElementById('tip');
   function sum(kind) { return line.marks.reduce((n, m) => n + (m.kind === kind ? m.count : 0), 0); }
-  function steps(name, x, y) {
+  function steps(of, x, y) {
     let d = '', before = false;
     all.forEach((s, i) => {
-      const v = s[name];
+      const v = valueOf(of)(s);
       if (v === undefined) { before = false; return; }
       d += (before ? 'V' + y(v).toFixed(1) : 'M' + x(s.ns).toFixed(1) + ' ' + y(v).toFixed(1)) + 'H' + x(i + 1 < all.length ? all[i + 1].ns : end).toFixed(1);
       before = true;
@@ -55,7 +63,9 @@ function timeline(line, source) {
           el('text', {x: x(t), y: upper + body + 14, 'text-anchor': x(t) > width - 36 ? 'end' : 'middle'},
             (t && end >= 120e9 ? minutes(t) : seconds(t)).replace(/\.0+ /, ' ')));
     if (all.length) {
-      svg.append(el('path', {class: 'area', d: steps('charged', x, y) + `V${y(0)}H${x(all[0].ns)}Z`}));
+      const area = of => steps(of, x, y) + `V${y(0)}H${x(all[0].ns)}Z`;
+      if (!names.length) svg.append(el('path', {class: 'area', d: area('charged')}));
+      for (let i = names.length; i-- > 0;) svg.append(el('path', {class: 'stack', style: 'fill:' + look(i), d: area(s => upTo(s, i))})); // each covers those below it
       if (has('resident')) svg.append(el('path', {class: 'line resident', d: steps('resident', x, y)}));
       if (promised) svg.append(el('path', {class: 'line promised', d: steps('promised', x, y)}));
       svg.append(el('path', {class: 'line charged', d: steps('charged', x, y)}));
@@ -82,7 +92,8 @@ function timeline(line, source) {
       if (!s) return;
       cross.setAttribute('x1', x(s.ns)); cross.setAttribute('x2', x(s.ns)); cross.setAttribute('visibility', 'visible');
       tip.textContent = [seconds(s.ns), 'charged ' + bytes(s.charged), s.resident !== undefined ? 'resident ' + bytes(s.resident) : '',
-        s.promised ? 'promised ' + bytes(s.promised) : '', s.spilled !== undefined ? 'spilled so far ' + bytes(s.spilled) : ''].filter(t => t).join('\n');
+        s.promised ? 'promised ' + bytes(s.promised) : '', s.spilled !== undefined ? 'spilled so far ' + bytes(s.spilled) : '',
+        ...names.map((_, i) => partOf(s, i) ? `${nameAt(i)} ${bytes(partOf(s, i))}` : '').reverse()].filter(t => t).join('\n');
       tip.hidden = false;
       tip.style.left = Math.min(px + 14, innerWidth - 190) + 'px'; tip.style.top = py + 14 + 'px';
     }
@@ -101,7 +112,7 @@ function timeline(line, source) {
       const r = svg.getBoundingClientRect();
       point(at + by, r.left + x(all[Math.min(all.length - 1, Math.max(0, at + by))].ns), r.top + upper);
     });
-    holder.replaceChildren(svg, legend([['var(--charged)', 'charged'], has('resident') ? ['var(--resident)', 'resident (dashed)'] : null, promised ? ['var(--promised)', 'promised, not charged (dotted)'] : null,
+    holder.replaceChildren(svg, legend([['var(--charged)', names.length ? 'charged, by account:' : 'charged'], ...names.map((_, i) => names[i] === null && !others ? null : [look(i), nameAt(i)]).reverse(), has('resident') ? ['var(--resident)', 'resident (dashed)'] : null, promised ? ['var(--promised)', 'promised, not charged (dotted)'] : null,
       low ? ['var(--spilled)', 'spilled so far (dotted)'] : null, limit ? ['var(--limit)', 'limit ' + bytes(limit) + (shownLimit ? '' : ', above what is shown')] : null].filter(l => l)));
   }
   let drawn = 0;
@@ -111,6 +122,7 @@ function timeline(line, source) {
   return el('div', {'data-source': source}, holder, el('details', {}, el('summary', {}, 'in numbers'),
     table('most bytes, over ' + seconds(end) + (line.interval_ns ? '; a sample is the most of ' + seconds(line.interval_ns) : ''), ['', 'at most'],
       [row('charged', charged), has('resident') ? row('resident', resident) : null, promised ? row('promised', promised) : null, has('spilled') ? row('spilled so far', spilled) : null].filter(r => r), {class: 'most'}),
+    names.length ? table('most bytes by account', ['', 'at most'], [...line.accounts.map(a => row(plain(a.name), a.most)), others ? row('other accounts', others) : null].filter(r => r), {class: 'by-account'}) : null,
     kinds.length ? table('marks', ['', 'number'], kinds.map(k => el('tr', {}, el('th', {scope: 'row'}, k), countCell(sum(k)))), {class: 'marks'}) : null));
 }
 )js";
