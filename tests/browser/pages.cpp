@@ -191,7 +191,7 @@ bool write_cut(const std::string& path) {
     std::FILE* const file = std::fopen(path.c_str(), "w");
     if (file == nullptr) return false;
     const auto cuts = [&](std::string_view part) { // inside of the last report
-        const std::size_t end = part.find("\"reservation\"");
+        const std::size_t end = part.find("\"children\"");
         std::fwrite(part.data(), 1, end != part.npos ? end : part.size(), file);
         return end == part.npos;
     };

@@ -187,9 +187,10 @@ def size(n):
 
 
 def account_rows(a, path="", beyond=None):
-    """Charges beyond a limit have a column where there are any."""
+    """Charges beyond a limit have a column where there are any. The page's JSON leaves out what is 0, or no limit."""
     if beyond is None:
         beyond = any_beyond(a)
+    a = {"limit": 2**64 - 1, **dict.fromkeys(("used", "own", "peak", "reservation", "spilled", "waiting", "refused", "beyond"), 0), **a}
     path = f"{path} / {a['name']}" if path else a["name"]
     limit = (a["limit"], "none" if a["limit"] == 2**64 - 1 else as_bytes(a["limit"]))
     yield path, [size(a["used"]), size(a["own"]), size(a["peak"]), limit, size(a["reservation"]), size(a["spilled"]),
@@ -199,7 +200,7 @@ def account_rows(a, path="", beyond=None):
 
 
 def any_beyond(a):
-    return a["beyond"] > 0 or any(any_beyond(child) for child in a["children"])
+    return a.get("beyond", 0) > 0 or any(any_beyond(child) for child in a["children"])
 
 
 def type_rows(r):

@@ -10,7 +10,7 @@
 //
 // Invariant: JSON is never cut. Each report is written as it is made, through two buffers of 16 KiB. A page that was not
 // finished, or of which a write failed, says at its top that it is not whole, and shows the parts before.
-// Cost: 33 KiB in the object, which is then often on the stack; 37 KiB of style and script in the file. With a path the C
+// Cost: 33 KiB in the object, which is then often on the stack; 47 KiB of style and script in the file. With a path the C
 // library allocates a stream; with a sink nothing is allocated. So it can be used when memory is short.
 // Threads: one at a time; what is shown may change meanwhile, as the reports say. peak() and timeline(): not.
 // Source: the "memory flame graph and timeline in one offline file" of memray (2022) and heaptrack (2014).
@@ -84,12 +84,13 @@ class html_page {
     /// Shows this account and all below as they are now. No account of the tree is opened or closed while it writes.
     /// Threads: any that is not inside a visit of the tree.
     html_page& accounts(const account& root) noexcept {
-        return data("accounts", [&](text_writer& out) { write_accounts_json(out, root); });
+        return data("accounts", [&](text_writer& out) { write_accounts_json(out, root, account_numbers::known); });
     }
     /// Shows the tree at its peak. Given before or after accounts() of the same root, it is shown beside it: of the
     /// same tree, whatever the names are.
     html_page& peak(const account_peak& at) noexcept {
-        return data("peak", [&](text_writer& out) { write_accounts_json(out, at); }, at.missing());
+        return data(
+            "peak", [&](text_writer& out) { write_accounts_json(out, at, account_numbers::known); }, at.missing());
     }
     /// Shows what was sampled, without a limit.
     html_page& timeline(const memory_timeline& line) noexcept {

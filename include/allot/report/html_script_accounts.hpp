@@ -15,20 +15,17 @@ inline constexpr std::string_view html_script_accounts = R"js(
 // ---- accounts: a flame graph with the root on top, and a table that folds ----
 // The tree as a list, parents first, of each parent the largest first. `taken`: what an account takes of its parent,
 // what it uses, or its reservation; `memory`: what of its use is charged; `pledged`: what is promised.
+// The JSON leaves out what is 0, and a limit that there is not.
+const accountOf = (n, parent) => ({name: n.name, path: n.path, parent, depth: parent ? parent.depth + 1 : 0, below: n.children, used: n.used ?? 0, own: n.own ?? 0, credit: n.credit ?? 0,
+  subtree_charge: n.subtree_charge ?? 0, peak: n.peak ?? 0, limit: n.limit ?? 2 ** 64, reservation: n.reservation ?? 0, refused: n.refused ?? 0, waiting: n.waiting ?? 0,
+  beyond: n.beyond ?? 0, lowered: n.lowered ?? false, spilled: n.spilled ?? 0, taken: 0, memory: 0, pledged: 0, row: null, fold: null, open: false, many: 0});
 function listed(root) {
-  const all = [], open = [root];
-  root.depth = 0;
-  root.parent = null;
+  const all = [], open = [accountOf(root, null)];
   while (open.length) {
     const a = open.pop();
     all.push(a);
-    a.below = a.children.sort((x, y) => y.used - x.used);
-    for (let i = a.below.length; i-- > 0;) {
-      const c = a.below[i];
-      c.depth = a.depth + 1;
-      c.parent = a;
-      open.push(c);
-    }
+    a.below = a.below.map(c => accountOf(c, a)).sort((x, y) => y.used - x.used);
+    for (let i = a.below.length; i-- > 0;) open.push(a.below[i]);
   }
   for (let i = all.length; i-- > 0;) {
     const a = all[i];
@@ -223,8 +220,9 @@ function accountTable(all, caption) {
   };
 }
 function accountViews(trees) { // [{kind, json, missing}] of one root
-  const now = trees[trees.length - 1].json, first = trees[0].json, larger = (a, b) => b > a ? b : a;
+  const larger = (a, b) => b > a ? b : a;
   const views = trees.map(t => ({what: t.kind === 'peak' ? 'at the peak' : 'now', all: listed(t.json), t, view: el('div', {'data-view': t.kind, 'data-source': t.id, hidden: true})}));
+  const first = views[0].all[0], now = views[views.length - 1].all[0];
   const buttons = views.map(v => el('button', {type: 'button', onclick: () => choose(v)}, v.what));
   function choose(v) { // it is drawn when it is seen first
     if (!v.table) fill(v.view, () => {
@@ -242,9 +240,9 @@ function accountViews(trees) { // [{kind, json, missing}] of one root
     if (v.flames) v.flames.enlarge(hits[0]);
     v.table.find(hits, path);
   };
-  const most = trees.find(t => t.kind === 'peak' && t.json.promised), top = views[views.length - 1].all[0];
+  const most = trees.find(t => t.kind === 'peak' && t.json.promised);
   const parts = most ? [[`charged at most, of ${limitText(now.limit)}`, bytes(most.json.charged)], [`promised at the peak, of ${limitText(now.limit)}`, bytes(most.json.promised)]] :
-      top.pledged ? [['charged now', bytes(top.memory)], ['promised now', bytes(top.pledged)]] : [];
+      now.pledged ? [['charged now', bytes(now.memory)], ['promised now', bytes(now.pledged)]] : [];
   return el('div', {}, facts([['limit' + (now.lowered ? ', lowered below what was used' : ''), limitText(now.limit)], ...parts,
       [parts.length ? 'peak of both' : 'peak', bytes(larger(now.peak, first.peak))], trees.some(t => t.kind === 'accounts') ? ['used now', bytes(now.used)] : null,
       now.spilled ? ['spilled', bytes(now.spilled)] : null, now.refused ? ['refused at its limit', number(now.refused)] : null,
