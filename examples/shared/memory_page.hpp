@@ -35,15 +35,13 @@ class memory_page {
 
     /// For the arbiter: waits, rollbacks, splits and refusals are marked.
     allot::oom::log_sink sink() noexcept { return marks_.sink(); }
-    /// Samples every two milliseconds, until the thread ends: bytes charged to the account, promised, and spilled;
+    /// Samples every two milliseconds, until the thread ends: bytes charged, by account, promised, and spilled;
     /// resident bytes of the process, beyond those of now. Requires: the account and this object live until then.
     std::jthread samples_of(const allot::account& root) {
         return std::jthread([this, &root, start = resident_bytes()](const std::stop_token& stop) {
             while (!stop.stop_requested()) {
                 const std::size_t resident = resident_bytes();
-                const std::size_t promised = root.promised(), used = root.used();
-                line_.add(allot::sys::fine_clock::now(), used > promised ? used - promised : 0,
-                          resident > start ? resident - start : 0, root.stats().spilled, promised);
+                line_.add(allot::sys::fine_clock::now(), root, resident > start ? resident - start : 0);
                 std::this_thread::sleep_for(std::chrono::milliseconds(2));
             }
         });
@@ -69,7 +67,7 @@ class memory_page {
     std::string text_of(const std::error_code& wrong) const { return "--html: " + path_ + ": " + wrong.message(); }
 
     const std::string path_;
-    allot::memory_timeline line_;
+    allot::memory_timeline line_{{.by_account = true}};
     allot::timeline_log marks_;
     allot::html_page page_;
     bool is_shown_ = false;

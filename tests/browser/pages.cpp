@@ -1,5 +1,5 @@
 // pages FOLDER: writes the pages that pages_are_drawn.py opens: small.html, large.html, roots.html, deep.html,
-// empty.html, cut.html.
+// stack.html, many.html, refused.html, part.html, empty.html, cut.html.
 #include <allot/chunk_arena.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/report/html.hpp>
@@ -115,12 +115,83 @@ bool write_deep(const std::string& path) {
     return good;
 }
 
+// 100,000 accounts: 1,000 queries, and below one of them 60,000 operators.
+bool write_many(const std::string& path) {
+    account root{name{"engine"}};
+    std::vector<std::unique_ptr<account>> all;
+    for (std::size_t i = 0; i != 100'000; ++i) {
+        all.push_back(std::make_unique<account>(i < 1000 ? root : *all[i < 61'000 ? 7 : i % 1000],
+                                                name{i < 1000 ? "query" : "operator"}));
+        static_cast<void>(all.back()->try_charge(1000 + i));
+    }
+    allot::html_page page{path.c_str(), "many"};
+    page.accounts(root);
+    const bool good = finished(page);
+    for (const auto& a : all) a->refund(a->stats().own);
+    while (!all.empty()) all.pop_back();
+    return good;
+}
+
+// Memory of twelve accounts over time, in 500 samples of 3,000.
+bool write_stack(const std::string& path) {
+    account root{name{"engine"}, limit{8_MiB}}, query{root, name{"query 7"}};
+    std::deque<std::string> names;
+    std::deque<account> all;
+    for (std::size_t i = 0; i != 12; ++i) {
+        names.push_back("operator <" + std::to_string(i) + ">");
+        all.emplace_back(query, name{names.back().c_str()});
+    }
+    allot::memory_timeline line{{.samples = 500, .by_account = true}};
+    for (std::size_t i = 0; i != 3000; ++i) {
+        account& a = all[i * 7 % 12];
+        const std::size_t own = a.stats().own, wanted = (i * 7 % 12 + 1) * (i % 1500) * 40;
+        if (wanted > own) static_cast<void>(a.try_charge(wanted - own));
+        else a.refund(own - wanted);
+        line.add(i * 1'000'000, root);
+    }
+    allot::html_page page{path.c_str(), "stack"};
+    page.timeline(line, root);
+    const bool good = finished(page);
+    for (account& a : all) a.refund(a.stats().own);
+    while (!all.empty()) all.pop_back();
+    return good;
+}
+
+// A report whose holders have one name, long names, or none that a browser shows as it is.
+bool write_refused(const std::string& path, const std::string& of_part) {
+    const std::string long_name = "\xE2\x82\xAC" + std::string(60, 'x'), odd = "a: 1 <b> / \n\x7f \xE2\x80\xAE";
+    account other{name{"other"}}, elsewhere{other, name{"query 2"}}, beside{elsewhere, name{"join"}};
+    account engine{name{"engine"}, limit{64_MiB}};
+    std::vector<allot::account_line> lines(32);
+    allot::account_peak fullest{lines};
+    engine.keep_peak(&fullest);
+    account q1{engine, name{"query 1"}}, q2{engine, name{"query 2"}}, q3{engine, name{long_name.c_str()}};
+    account j1{q1, name{"join"}}, j2{q2, name{"join"}}, j3{q3, name{long_name.c_str()}}, o1{q1, name{odd.c_str()}};
+    account s1{j2, name{"stage"}}, s2{s1, name{"build"}}, s3{s2, name{"table"}}, l4{j3, name{long_name.c_str()}};
+    account* const holders[] = {&j1, &j2, &j3, &o1, &s3, &l4, &engine};
+    std::size_t bytes = 2_MiB;
+    for (account* const a : holders) static_cast<void>(a->try_charge(bytes += 1_MiB));
+    engine.keep_peak(nullptr);
+    bool good = false;
+    try {
+        q1.charge(100_MiB);
+    } catch (const allot::out_of_memory& e) {
+        allot::html_page page{path.c_str(), "refused"};
+        page.out_of_memory(e.report()).accounts(other).peak(fullest).accounts(engine);
+        allot::html_page part{of_part.c_str(), "part"};
+        part.out_of_memory(e.report()).accounts(other).accounts(j2).accounts(q3);
+        good = finished(page) && finished(part);
+    }
+    for (account* const a : holders) a->refund(a->stats().own);
+    return good;
+}
+
 bool write_cut(const std::string& path) {
     account root{name{"root"}};
     std::FILE* const file = std::fopen(path.c_str(), "w");
     if (file == nullptr) return false;
     const auto cuts = [&](std::string_view part) { // inside of the last report
-        const std::size_t end = part.find("\"reservation\"");
+        const std::size_t end = part.find("\"children\"");
         std::fwrite(part.data(), 1, end != part.npos ? end : part.size(), file);
         return end == part.npos;
     };
@@ -139,7 +210,8 @@ int main(int count, char** arguments) {
     return write(folder + "/small.html", 2, nullptr) &&
                    write(folder + "/large.html", 400, "out of memory: 1 < 2 & </pre>\n") && finished(empty) &&
                    write_roots(folder + "/roots.html") && write_deep(folder + "/deep.html") &&
-                   write_cut(folder + "/cut.html")
+                   write_many(folder + "/many.html") && write_stack(folder + "/stack.html") &&
+                   write_refused(folder + "/refused.html", folder + "/part.html") && write_cut(folder + "/cut.html")
                ? 0
                : 1;
 }

@@ -8,10 +8,12 @@ in the page.
 Exit code 77: there is no Chromium (Debian: apt-get install chromium), so nothing was drawn.
 """
 import collections
+import html
 import html.parser
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -30,9 +32,15 @@ frame.onload = () => setTimeout(() => {
 frame.srcdoc = %s;</script>"""
 UNITS = [" KiB", " MiB", " GiB", " TiB", " PiB", " EiB"]
 HERE = pathlib.Path(__file__).resolve().parent
+# Draws what is drawn on demand: the accounts at both moments, with a row for each.
+UNFOLD = """<script>addEventListener('load', () => {
+  for (const b of document.querySelectorAll('[aria-label=moment] button')) b.click();
+  for (const b of document.querySelectorAll('.tools button')) if (b.textContent === 'unfold all') b.click();
+  for (const b of document.querySelectorAll('[aria-label=moment] button:first-child')) b.click();
+});</script>"""
 # What a reader does; the result is in <body data-done=...>.
 CLICKS = """<script>addEventListener('load', () => {
-  const shown = () => [...document.querySelectorAll('[data-view=accounts] tbody tr')].filter(r => !r.hidden).length;
+  const shown = () => document.querySelectorAll('[data-view=accounts] tbody tr').length;
   const press = text => [...document.querySelectorAll('.tools button')].filter(b => b.textContent === text).forEach(b => b.click());
   const done = {};
   done.first = document.querySelector('[data-view=peak]').hidden;
@@ -52,6 +60,36 @@ CLICKS = """<script>addEventListener('load', () => {
   svg.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}));
   done.tip = document.getElementById('tip').textContent;
   document.body.dataset.done = JSON.stringify(done);
+});</script>"""
+
+
+# Of a page of very many accounts: how many elements there are, and what is said of those that have none.
+MANY = """<script>addEventListener('load', () => {
+  const elements = () => document.getElementsByTagName('*').length, rows = () => document.querySelectorAll('.accounts tbody tr').length;
+  const note = () => document.querySelector('[data-view] [role=status]').textContent, more = () => [...document.querySelectorAll('.more')].map(r => r.textContent);
+  const look = () => ({elements: elements(), rows: rows(), note: note(), more: more()});
+  const press = text => [...document.querySelectorAll('.tools button')].find(b => b.textContent === text).click();
+  const find = document.querySelector('input'), type = text => { find.value = text; find.dispatchEvent(new Event('input')); return look(); };
+  const done = {first: look(), boxes: document.querySelectorAll('.box').length};
+  document.querySelector('.more button').click(); done.more = look();
+  [...document.querySelectorAll('button.fold')][1].click(); done.unfolded = look();
+  press('unfold all'); done.all = look();
+  done.found = type('OPERATOR'); done.none = type('nobody'); done.path = type('query / oper'); done.back = type('');
+  document.body.dataset.done = JSON.stringify(done);
+  document.querySelectorAll('script').forEach(s => s.remove());
+});</script>"""
+# Follows each link of a report: its text, the account that it leads to, and whether that one's table is seen.
+LINKS = """<script>addEventListener('load', () => {
+  const done = [...document.querySelectorAll('section.report a')].map(link => {
+    link.click();
+    const rows = [...document.querySelectorAll('tr.found')].filter(r => r.getClientRects().length);
+    const top = rows.length ? rows[0].closest('section') : null, box = top && [...top.querySelectorAll('.box')].find(b => b.dataset.account === rows[0].dataset.account && b.getClientRects().length);
+    const before = link.previousSibling.textContent, after = link.nextSibling.textContent;
+    rows.forEach(r => r.classList.remove('found'));
+    return [before + '[' + link.textContent + ']' + after, rows.map(r => r.dataset.account), top ? top.querySelector('h2').textContent : '', box ? box.style.width : ''];
+  });
+  document.body.dataset.done = JSON.stringify(done);
+  document.body.dataset.text = document.querySelector('section.report pre').textContent;
 });</script>"""
 
 
@@ -75,7 +113,7 @@ class Page(html.parser.HTMLParser):
         super().__init__(convert_charrefs=True)
         self.reports, self.kinds, self.missing, self.tables, self.boxes, self.pres, self.body = {}, {}, {}, [], [], [], {}
         self.rects, self.lines = [], []  # (id of the report, attributes)
-        self.cut, self.failed, self.texts = None, 0, []  # texts: of headings, facts and legends
+        self.cut, self.failed, self.texts, self.notes = None, 0, [], []  # texts: of headings, facts and legends; notes: of tables
         self.path, self.cell, self.sources = [], None, []
         self.feed(text)
 
@@ -91,6 +129,8 @@ class Page(html.parser.HTMLParser):
         self.failed += a.get("class") == "failed"
         if tag in ("h2", "dt", "dd", "li"):
             self.texts.append("")
+        if a.get("role") == "status":
+            self.notes.append("")
         if "data-source" in a:
             self.sources.append((len(self.path), a["data-source"], a.get("data-view")))
         if tag == "script" and "data-kind" in a:
@@ -124,6 +164,8 @@ class Page(html.parser.HTMLParser):
             self.cell[1] += data
         elif any(t in ("h2", "dt", "dd", "li") for t, _ in self.path):
             self.texts[-1] += data
+        elif a.get("role") == "status":
+            self.notes[-1] += data
 
     def handle_endtag(self, tag):
         while self.path and self.path.pop()[0] != tag:
@@ -145,9 +187,10 @@ def size(n):
 
 
 def account_rows(a, path="", beyond=None):
-    """Charges beyond a limit have a column where there are any."""
+    """Charges beyond a limit have a column where there are any. The page's JSON leaves out what is 0, or no limit."""
     if beyond is None:
         beyond = any_beyond(a)
+    a = {"limit": 2**64 - 1, **dict.fromkeys(("used", "own", "peak", "reservation", "spilled", "waiting", "refused", "beyond"), 0), **a}
     path = f"{path} / {a['name']}" if path else a["name"]
     limit = (a["limit"], "none" if a["limit"] == 2**64 - 1 else as_bytes(a["limit"]))
     yield path, [size(a["used"]), size(a["own"]), size(a["peak"]), limit, size(a["reservation"]), size(a["spilled"]),
@@ -157,7 +200,7 @@ def account_rows(a, path="", beyond=None):
 
 
 def any_beyond(a):
-    return a["beyond"] > 0 or any(any_beyond(child) for child in a["children"])
+    return a.get("beyond", 0) > 0 or any(any_beyond(child) for child in a["children"])
 
 
 def type_rows(r):
@@ -183,6 +226,9 @@ def expected(page):
             names = {"charged": "charged", "resident": "resident", "promised": "promised", "spilled": "spilled so far"}
             yield at, "most", [(text, [size(max((s.get(n, 0) for s in r["samples"]), default=0))]) for n, text in names.items()
                                if n == "charged" or any(s.get(n, 0) if n == "promised" else n in s for s in r["samples"])]
+            if "accounts" in r:
+                others = max(s["charged"] - sum(s["accounts"]) for s in r["samples"])
+                yield at, "by-account", [(a["name"], [size(a["most"])]) for a in r["accounts"]] + ([("other accounts", [size(others)])] if others else [])
             marks = collections.Counter()
             for m in r["marks"]:
                 marks[m["kind"]] += m["count"]
@@ -225,15 +271,27 @@ def check_drawings(file, page):
         elif kind == "timeline" and (r["samples"] or r["marks"]):
             steps = [a["d"].count("H") for source, a in page.lines if source == at and a["class"] == "line charged"]
             must(steps == ([len(r["samples"])] if r["samples"] else []), f"{file}: {len(r['samples'])} samples are {steps} steps")
+            stack = [a["d"] for source, a in page.lines if source == at and a["class"] == "stack"]
+            must([d.count("H") - 1 for d in stack] == [len(r["samples"])] * (len(r["accounts"]) + 1 if "accounts" in r else 0), f"{file}: a step of each account for each sample")
+            if stack:  # the top of each area, from what is charged to the largest account
+                charged = next(a["d"] for source, a in page.lines if source == at and a["class"] == "line charged")
+                must(stack[0].startswith(charged), f"{file}: the accounts together are what is charged")
+                tops = [[float(y) for y in re.findall(r"(?:M[\d.]+ |V)([\d.]+)", d)][:-1] for d in stack]
+                scale = (248 - min(tops[0])) / max(s["charged"] for s in r["samples"])
+                for i, top in enumerate(reversed(tops)):
+                    wanted = [248 - scale * (s["charged"] if i == len(r["accounts"]) else sum(s["accounts"][:i + 1])) for s in r["samples"]]
+                    must(all(abs(a - b) < .11 for a, b in zip(top, wanted)), f"{file}: the area of account {i}")
             ticks = collections.Counter(a["class"].split()[1] for source, a in page.rects if source == at)
             must(ticks == collections.Counter(m["kind"] for m in r["marks"]), f"{file}: ticks {ticks}")
 
 
-def drawn(browser, file):
-    """The page after its script has run. Exits where the console has a message."""
+def drawn(browser, file, script=UNFOLD):
+    """The page after its script and this one have run. Exits where the console has a message."""
     with tempfile.TemporaryDirectory() as profile:
+        page = pathlib.Path(profile) / "page.html"
+        page.write_bytes(file.read_bytes() + script.encode())
         done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
-                               "--virtual-time-budget=5000", "--enable-logging=stderr", "--dump-dom", file.resolve().as_uri()],
+                               "--virtual-time-budget=5000", "--enable-logging=stderr", "--dump-dom", page.as_uri()],
                               capture_output=True, text=True, check=False, timeout=120)
     told = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     if done.returncode or told:
@@ -284,6 +342,11 @@ def own_pages(browser):
         must(page.pres == ["out of memory: 1 < 2 & </pre>\n"], f"the report is text: {page.pres}")
         must(sum(k == "timeline" for k in page.kinds.values()) == 1, "one timeline")
 
+        stack = drawn(browser, folder / "stack.html")
+        print(f"stack.html: {check('stack', stack)} numbers")
+        seen = [text for text in stack.texts if "operator" in text or text == "other accounts"]
+        must(len(seen) == 9 and seen[0] == "other accounts" and seen[-1] == "\u2068query 7 / operator <11>\u2069", f"a legend of eight accounts and the others, as they are stacked: {seen}")
+
         empty = drawn(browser, folder / "empty.html")
         must(not empty.tables and empty.cut is False, "an empty page is whole, and has no table")
         roots = drawn(browser, folder / "roots.html")
@@ -304,7 +367,8 @@ def own_pages(browser):
 
         deep = drawn(browser, folder / "deep.html")
         must(deep.cut is False and not deep.failed, "10,000 levels and 150,000 samples are drawn")
-        must([len(rows) for _, which, rows in deep.tables if which == "accounts"] == [10_000] and 100 < len(deep.boxes) < 200, "each level has a row, and 101 a box")
+        must([len(rows) for _, which, rows in deep.tables if which == "accounts"] == [2000] and 100 < len(deep.boxes) < 200, "2000 levels have a row, and 101 a box")
+        must("2,000 of 10,000 accounts are shown. The others are below a ▸, or left out where it says so." in deep.notes, f"what has no row is said: {deep.notes}")
         must([a["d"].count("H") for _, a in deep.lines if a["class"] == "line charged"] == [150_000], "each sample is drawn")
 
         broken = folder / "broken.html"
@@ -312,12 +376,43 @@ def own_pages(browser):
         broken = drawn(browser, broken)
         must(broken.cut is False and broken.failed == 1 and broken.boxes and broken.lines, "a part that cannot be drawn says so, and the others are drawn")
 
-        cut = drawn(browser, folder / "cut.html")
+        cut = drawn(browser, folder / "cut.html", "")
         must(cut.cut is True and not cut.tables, "a cut page says so")
 
-        clicked = folder / "clicked.html"
-        clicked.write_bytes((folder / "large.html").read_bytes().replace(b"</body>", CLICKS.encode() + b"</body>"))
-        done = json.loads(drawn(browser, clicked).body["data-done"])
+        done = json.loads(drawn(browser, folder / "many.html", MANY).body["data-done"])
+        for step, rows in (("first", 502), ("more", 1001), ("unfolded", 1502), ("all", 2000), ("found", 550), ("none", 0), ("path", 550), ("back", 2000)):
+            must(done[step]["rows"] <= rows, f"many accounts, {step}: at most {rows} rows, not {done[step]['rows']}")
+            must(done[step]["elements"] < 60_000, f"many accounts, {step}: {done[step]['elements']} elements")
+        must(done["first"]["rows"] == 502 and done["first"]["elements"] < 20_000 and 0 < done["boxes"] < 3000, f"many accounts, first: {done['first']}")
+        must(done["first"]["note"].startswith("501 of 100,001 accounts are shown."), f"many accounts, what is said: {done['first']['note']}")
+        must(len(done["first"]["more"]) == 1 and done["first"]["more"][0].startswith("show 500 moreof 500 smaller accounts that use "), f"what is left out: {done['first']['more']}")
+        must(done["more"]["rows"] == 1001 and not done["more"]["more"], f"more rows: {done['more']}")
+        must(done["unfolded"]["rows"] == 1502 and done["unfolded"]["more"][0].startswith("show 500 moreof 59,5"), f"an account of 60,000: {done['unfolded']}")
+        must(done["all"]["rows"] > 1000 and done["all"]["note"] and done["back"]["rows"] == done["all"]["rows"], f"as many as there may be: {done['all']}")
+        must(done["found"]["note"].startswith("500 of 99,000 accounts that were found are shown"), f"found: {done['found']}")
+        must(done["path"]["note"].startswith("500 of 99,000 accounts") and done["none"]["note"].startswith("0 accounts found"), f"found: {done['path']}")
+
+        long, odd = "€" + "x" * 41 + "...", "a: 1 <b> / \u240a\u2421 \ufffd"
+        whole_odd = "a: 1 <b> / \n\x7f \u202e"
+        reads = drawn(browser, folder / "refused.html", LINKS)
+        links = json.loads(reads.body["data-done"])
+        report = (folder / "refused.html").read_text().split("<pre>\n")[1].split("</pre>")[0]
+        must(reads.body["data-text"] == html.unescape(report), "links change no text of a report")
+        below = {f"{long} / ... / {long}": f"{long} / {long} / {long}", "query 2 / ... / build / table": "query 2 / join / stage / build / table",
+                 f"query 1 / {odd}": f"query 1 / {whole_odd}"}  # where a path is not all names
+        leads = [line[line.index("[") + 1:line.rindex("]")] for line, *_ in links]
+        must(leads == ["query 1", "engine", "engine", f"{long} / ... / {long}", "query 2 / ... / build / table", f"query 1 / {odd}", f"{long} / {long}", "query 2 / join",
+                       "query 1 / join"], f"lines that lead to accounts: {leads}")
+        for path, (_, accounts, title, box) in zip(leads, links):
+            to = "engine" if path == "engine" else "engine / " + below.get(path, path)
+            must((accounts, title, box) == ([to], "Accounts of engine", "100%"), f"{path} leads to {accounts}, {title}, {box}")
+        part = [(line, accounts, title) for line, accounts, title, _ in json.loads(drawn(browser, folder / "part.html", LINKS).body["data-done"])]
+        whole = "€" + "x" * 60  # here, not in a copy at the peak
+        must([p[1:] for p in part] == [([f"{whole} / {whole} / {whole}"], "Accounts of " + long), (["join / stage / build / table"], "Accounts of query 2 / join"),
+                                       ([f"{whole} / {whole}"], "Accounts of " + long), (["join"], "Accounts of query 2 / join")],
+             f"lines lead to accounts of a part of the tree: {part}")
+
+        done = json.loads(drawn(browser, folder / "large.html", CLICKS).body["data-done"])
         top = [a for a, _ in account_rows(json.loads(page.reports[next(k for k, v in page.kinds.items() if v == "accounts")])) if a.count(" / ") < 2]
         must(done["first"] is False and done["second"] is True, f"the peak is shown first, then the other: {done}")
         must(done["all"] == 403 and done["folded"] == len(top) and done["closed"] == 1 and done["open"] == 403, f"accounts fold: {done}")

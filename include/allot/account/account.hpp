@@ -23,6 +23,7 @@
 #include <allot/account/account_node.hpp>
 #include <allot/account/account_numbers.hpp>
 #include <allot/account/account_opening.hpp>
+#include <allot/account/account_path.hpp>
 #include <allot/account/account_reservation.hpp>
 #include <allot/account/account_reserving.hpp>
 #include <allot/account/account_status.hpp>
@@ -215,6 +216,12 @@ class account {
     }
 
     const char* name() const noexcept { return node_.name(); }
+    /// The names below the root, by which reports name the account; of one that has ended, or was not opened, its name.
+    /// Complexity: O(depth). Threads: any that is not inside a visit of the tree.
+    account_path path() const noexcept {
+        const detail::lock_guard whole(node_.shape());
+        return account_path{node_};
+    }
     /// The parent; null for a root. When the parent ends, this is its parent.
     account* parent() const noexcept {
         const locked scope(node_, detail::leave_drained);

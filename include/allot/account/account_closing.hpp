@@ -7,6 +7,7 @@
 #include <allot/account/account_log.hpp>
 #include <allot/account/account_node.hpp>
 #include <allot/account/account_numbers.hpp>
+#include <allot/account/account_path.hpp>
 #include <allot/account/open_counts.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
@@ -125,7 +126,7 @@ inline bool write_leaks(const account_node& a, text_writer& out) noexcept {
     const std::size_t left = a.credit().charged();
     const std::uint32_t buffers = a.life.counts().now(open_counts::buffers);
     if (left == 0 && !a.has_children() && a.items.empty() && buffers == 0) return false;
-    out.put("allot: account ").name(a.name()).put(" closed with ").bytes(left).put(" not refunded");
+    out.put("allot: account ").name(account_path(a).text()).put(" closed with ").bytes(left).put(" not refunded");
     if (buffers != 0) out.put(", ").number(buffers).put(" buffers");
     out.newline();
     a.each_child([&](const tree_node& c) {

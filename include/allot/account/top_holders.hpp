@@ -1,10 +1,11 @@
 // The accounts of a tree that hold the most memory, for out-of-memory reports.
 //
-// Invariant: at most eight are kept, the largest first; their names are copied, since an account may end after its
-// visit. Allocates nothing. Complexity: O(accounts). Threads: any that is not inside a visit of the same tree.
+// Invariant: at most eight are kept, the largest first, each with its path (account_path.hpp). Allocates nothing.
+// Complexity: O(accounts). Threads: any that is not inside a visit of the same tree.
 #pragma once
 
 #include <allot/account/account.hpp>
+#include <allot/account/account_path.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
@@ -18,16 +19,15 @@ namespace allot::inline ALLOT_ABI {
 /// Collects accounts, and writes one line for each of the eight largest.
 class top_holders {
   public:
-    void add(const account_stats& f) noexcept {
+    /// `path`: of the account, once it is needed.
+    template <class Path> void add(const account_stats& f, Path path) noexcept {
         if (f.own == 0 && f.reservation == 0 && f.credit == 0) return;
-        entry e{f, ""};
-        text_writer{e.name}.put(f.name);
-        kept_.add(e, [](const entry& of) { return weight(of.stats); });
+        kept_.add(entry{f, path()}, [](const entry& of) { return weight(of.stats); });
     }
     void write(text_writer& out) const noexcept {
         for (const entry& e : kept_) {
             const account_stats& f = e.stats;
-            out.put("    ").name(static_cast<const char*>(e.name)).put(": ").bytes(f.own).put(" charged");
+            out.put("    ").name(e.path.text()).put(": ").bytes(f.own).put(" charged");
             if (f.credit != 0) out.put(", ").bytes(f.credit).put(" credit");
             if (f.reservation != 0) out.put(", ").bytes(f.reservation).put(" reserved");
             out.put(", peak ").bytes(f.peak);
@@ -46,7 +46,7 @@ class top_holders {
     }
     struct entry {
         account_stats stats;
-        char name[48];
+        account_path path;
     };
     detail::top_n<entry, 8> kept_;
 };
@@ -57,18 +57,20 @@ namespace detail {
 inline bool write_holders(text_writer& out, const account& root, const account* at) noexcept {
     top_holders top;
     account_stats whole;
-    char name[48] = "";
+    account_path::visit paths;
+    account_path of;
     bool inside = false, found = false;
     root.visit([&](const account_stats& f, const account& a) { // parents before their children
+        paths.enter(a);
         if (&a == at) {
             found = inside = true;
             whole = f;
-            text_writer{name}.put(f.name);
+            of = paths.path();
         } else if (inside && f.depth <= whole.depth) inside = false;
-        if (inside) top.add(f);
+        if (inside) top.add(f, [&] { return paths.path(); });
     });
     if (!found) return false;
-    out.put("  accounts of ").name(static_cast<const char*>(name)).put(": ").bytes(whole.used).put(" used of ");
+    out.put("  accounts of ").name(of.text()).put(": ").bytes(whole.used).put(" used of ");
     if (whole.limit == SIZE_MAX) out.put("no limit");
     else out.bytes(whole.limit);
     out.put(", peak ").bytes(whole.peak);
@@ -128,13 +130,14 @@ namespace detail {
 [[noreturn]] ALLOT_COLD inline void raise_refused(const account& by, const charge_status& s) {
     char line[out_of_memory::line_bytes];
     text_writer text{line};
-    text.put("allot: out of memory: ").bytes(s.requested).put(" for account ").name(by.name()).put(": ");
+    const account_path path = by.path();
+    text.put("allot: out of memory: ").bytes(s.requested).put(" for account ").name(path.text()).put(": ");
     write(text, s);
     by.write_failures(text, s);
     raise(out_of_memory(
         text.view(),
         [&](text_writer& out) {
-            out.put("out of memory: ").bytes(s.requested).put(" for account ").name(by.name()).put(" refused: ");
+            out.put("out of memory: ").bytes(s.requested).put(" for account ").name(path.text()).put(" refused: ");
             write(out, s);
             out.newline();
             write_top_holders(out, by.root(), s);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <allot/account/account.hpp>
+#include <allot/account/account_path.hpp>
 #include <allot/account/account_transfer.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/buffer/block_source.hpp>
@@ -161,8 +162,9 @@ ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account* lender,
 [[noreturn]] ALLOT_COLD inline void raise_no_block(const char* what, const account& by, std::size_t bytes,
                                                    const charge_status& why) {
     char line[out_of_memory::line_bytes];
+    const account_path path = by.path();
     const auto write_refusal = [&](text_writer& out) {
-        out.put("a ").put(what).put(" of ").bytes(bytes).put(" for account ").name(by.name()).put(": ");
+        out.put("a ").put(what).put(" of ").bytes(bytes).put(" for account ").name(path.text()).put(": ");
         write(out, why);
     };
     text_writer text{line};

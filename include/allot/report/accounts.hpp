@@ -20,6 +20,9 @@ namespace allot::inline ALLOT_ABI {
 /// What a report writes of each account: its statistics, also its items, also the events of its log.
 enum class account_detail : unsigned char { stats, items, events };
 
+/// Which numbers JSON has of each account: all, or none that is 0, and no limit or watermark where there is none.
+enum class account_numbers : unsigned char { all, known };
+
 namespace detail {
 
 inline void write_account(text_writer& out, const account_stats& f) noexcept {
@@ -47,20 +50,17 @@ inline void write_parts(text_writer& out, std::size_t charged, std::size_t promi
     out.put(": ").bytes(charged).put(" charged, ").bytes(promised).put(" promised");
     if (limit != SIZE_MAX) out.put(", of ").bytes(limit).put(" each");
 }
-inline void put_account(json_writer& json, const account_stats& f) noexcept {
-    json.put("name", f.name)
-        .put("used", f.used)
-        .put("own", f.own)
-        .put("credit", f.credit)
-        .put("subtree_charge", f.subtree_charge)
-        .put("peak", f.peak);
-    json.put("limit", f.limit)
-        .put("watermark", f.watermark)
-        .put("reservation", f.reservation)
-        .put("committed", f.committed);
-    json.put("resident", f.resident).put("buffers", f.buffers);
-    json.put("refused", f.refused).put("waiting", f.waiting).put("passed", f.passed).put("beyond", f.beyond);
-    json.put("lowered", f.lowered).put("spilled", f.spilled);
+inline void put_account(json_writer& json, const account_stats& f, account_numbers which) noexcept {
+    const auto put = [&](const char* name, auto value, decltype(value) none = 0) {
+        if (which == account_numbers::all || value != none) json.put(name, value);
+    };
+    json.put("name", f.name);
+    put("used", f.used), put("own", f.own), put("credit", f.credit);
+    put("subtree_charge", f.subtree_charge), put("peak", f.peak);
+    put("limit", f.limit, SIZE_MAX), put("watermark", f.watermark, SIZE_MAX);
+    put("reservation", f.reservation), put("committed", f.committed), put("resident", f.resident);
+    put("buffers", f.buffers), put("refused", f.refused), put("waiting", f.waiting), put("passed", f.passed);
+    put("beyond", f.beyond), put("lowered", f.lowered), put("spilled", f.spilled);
 }
 
 } // namespace detail
@@ -88,18 +88,18 @@ inline void write_accounts(text_writer& out, const account& top, account_detail 
 
 namespace detail {
 
-// visit(f) calls f(account_stats) for each account, parents first.
-// `tree`: the number of the tree, for its root; `of_root(json)` adds fields to it.
-template <class Visit, class OfRoot>
-void put_accounts(text_writer& out, std::uint32_t tree, Visit visit, OfRoot of_root) noexcept {
+// visit(f) calls f(account_stats) for each account, parents first. `of_top(json)` adds fields to the first.
+template <class Visit, class OfTop>
+void put_accounts(text_writer& out, account_numbers which, Visit visit, OfTop of_top) noexcept {
     json_writer json{out};
     unsigned open = 0, base = 0; // accounts whose children are being written
     visit([&](const account_stats& f) {
-        if (open == 0) base = f.depth;
+        const bool is_top = open == 0;
+        if (is_top) base = f.depth;
         for (; open > f.depth - base; --open) json.close(']').close();
         json.open();
-        put_account(json, f);
-        if (f.depth == 0) json.put("tree", tree), of_root(json);
+        put_account(json, f, which);
+        if (is_top) of_top(json);
         json.key("children").open('[');
         ++open;
     });
@@ -110,11 +110,16 @@ void put_accounts(text_writer& out, std::uint32_t tree, Visit visit, OfRoot of_r
 } // namespace detail
 
 /// Writes this account and all below as one JSON object; `children` nest. A root has the number of its `tree`, which
-/// its copy at the peak has, too.
-inline void write_accounts_json(text_writer& out, const account& top) noexcept {
+/// its copy at the peak has, too; another account has its `path`.
+inline void write_accounts_json(text_writer& out, const account& top,
+                                account_numbers which = account_numbers::all) noexcept {
+    const account_path path = top.path();
     detail::put_accounts(
-        out, top.tree_number(), [&](auto put) { top.visit([&](const account_stats& f, const account&) { put(f); }); },
-        [](json_writer&) {});
+        out, which, [&](auto put) { top.visit([&](const account_stats& f, const account&) { put(f); }); },
+        [&](json_writer& json) {
+            if (&top == &top.root()) json.put("tree", top.tree_number());
+            else json.put("path", path.text());
+        });
 }
 
 /// Writes the tree at its peak; all lines are of one moment. Without a peak it says so; the JSON object is empty then.
@@ -132,10 +137,13 @@ inline void write_accounts(text_writer& out, const account_peak& at) noexcept {
     });
     if (at.missing() != 0) out.put("  and ").number(at.missing()).put(" more accounts").newline();
 }
-inline void write_accounts_json(text_writer& out, const account_peak& at) noexcept {
+inline void write_accounts_json(text_writer& out, const account_peak& at,
+                                account_numbers which = account_numbers::all) noexcept {
     detail::put_accounts(
-        out, at.tree_number(), [&](auto put) { at.visit(put); },
-        [&](json_writer& json) { json.put("charged", at.charged()).put("promised", at.promised()); });
+        out, which, [&](auto put) { at.visit(put); },
+        [&](json_writer& json) {
+            json.put("tree", at.tree_number()).put("charged", at.charged()).put("promised", at.promised());
+        });
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -39,6 +39,7 @@ template <class Set> void write_report_json(text_writer& out, const chunk_arena<
     const chunk_stats f = blocks.stats();
     const auto pages = blocks.arena().stats();
     json.open().put("chunk_arena", blocks.name()).put("set", type_name<Set>()).put("chunk_bytes", blocks.chunk_bytes());
+    if constexpr (requires { blocks.account(); }) json.put("account", blocks.account().path().text());
     json.put("limit", f.limit)
         .put("charged", f.charged)
         .put("peak", f.peak)

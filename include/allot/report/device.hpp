@@ -22,6 +22,7 @@ template <class Set> void write_report_json(text_writer& out, const device_alloc
     json_writer json{out};
     const device_stats f = gpu.stats();
     json.open().put("allocator", gpu.name()).put("set", type_name<Set>());
+    if constexpr (requires { gpu.account(); }) json.put("account", gpu.account().path().text());
     json.put("device", static_cast<std::uint64_t>(gpu.device().index));
     if (f.limit != SIZE_MAX) json.put("limit", f.limit);
     json.put("charged", f.charged).put("mapped", f.mapped).put("pieces", f.pieces).put("peak", f.peak);

@@ -6,11 +6,11 @@
 //
 // The file has the JSON of the other reports (accounts.hpp, rows.hpp, page_usage.hpp, chunks.hpp, memory_timeline.hpp)
 // in <script type="application/json"> elements, and a fixed style and script that draw it. So it shows the numbers that
-// they show. Any part may be left out.
+// they show. Any part may be left out. The title says which program wrote it, on which host and when.
 //
 // Invariant: JSON is never cut. Each report is written as it is made, through two buffers of 16 KiB. A page that was not
 // finished, or of which a write failed, says at its top that it is not whole, and shows the parts before.
-// Cost: 33 KiB in the object, which is then often on the stack; 37 KiB of style and script in the file. With a path the C
+// Cost: 33 KiB in the object, which is then often on the stack; 47 KiB of style and script in the file. With a path the C
 // library allocates a stream; with a sink nothing is allocated. So it can be used when memory is short.
 // Threads: one at a time; what is shown may change meanwhile, as the reports say. peak() and timeline(): not.
 // Source: the "memory flame graph and timeline in one offline file" of memray (2022) and heaptrack (2014).
@@ -22,11 +22,14 @@
 #include <allot/report/accounts.hpp>
 #include <allot/report/chunks.hpp>
 #include <allot/report/html_script.hpp>
+#include <allot/report/html_script_accounts.hpp>
+#include <allot/report/html_script_timeline.hpp>
 #include <allot/report/html_stream.hpp>
 #include <allot/report/html_style.hpp>
 #include <allot/report/memory_timeline.hpp>
 #include <allot/report/page_usage.hpp>
 #include <allot/report/rows.hpp>
+#include <allot/sys/this_run.hpp>
 #include <allot/version.hpp>
 
 #include <cerrno>
@@ -81,20 +84,22 @@ class html_page {
     /// Shows this account and all below as they are now. No account of the tree is opened or closed while it writes.
     /// Threads: any that is not inside a visit of the tree.
     html_page& accounts(const account& root) noexcept {
-        return data("accounts", [&](text_writer& out) { write_accounts_json(out, root); });
+        return data("accounts", [&](text_writer& out) { write_accounts_json(out, root, account_numbers::known); });
     }
     /// Shows the tree at its peak. Given before or after accounts() of the same root, it is shown beside it: of the
     /// same tree, whatever the names are.
     html_page& peak(const account_peak& at) noexcept {
-        return data("peak", [&](text_writer& out) { write_accounts_json(out, at); }, at.missing());
+        return data(
+            "peak", [&](text_writer& out) { write_accounts_json(out, at, account_numbers::known); }, at.missing());
     }
     /// Shows what was sampled, without a limit.
     html_page& timeline(const memory_timeline& line) noexcept {
         return data("timeline", [&](text_writer& out) { write_timeline_json(out, line); });
     }
-    /// Shows what was sampled of this account, with its name and limit.
+    /// Shows what was sampled of this account, with its path and limit.
     html_page& timeline(const memory_timeline& line, const account& of) noexcept {
-        const timeline_subject subject{of.name(), of.limit()};
+        const account_path path = of.path();
+        const timeline_subject subject{path.text(), of.limit()};
         return data("timeline", [&](text_writer& out) { write_timeline_json(out, line, &subject); });
     }
     /// Shows a row manager: heaps, row types now and at the peak, and the map of its pages.
@@ -135,19 +140,27 @@ class html_page {
     }
     void begin(std::string_view title) noexcept {
         if (error_) return;
+        char run[512];
+        text_writer this_run{run};
+        sys::write_this_run(this_run);
         out_.html("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>")
             .text(title)
+            .html(": ")
+            .text(this_run.view())
             .html("</title>\n<style>")
             .html(detail::html_style)
             .html("</style>\n<script>")
             .html(detail::html_script)
+            .html(detail::html_script_accounts)
+            .html(detail::html_script_timeline)
             .html("</script>\n</head>\n<body>\n<h1>")
             .text(title)
-            .html(
-                "</h1>\n<p id=\"cut\">This page is not whole: the program that wrote it did not finish it, or a write "
-                "failed. Parts are missing.</p>\n<noscript><p>This page is drawn by a script, and scripts are off."
-                "</p></noscript>\n<main></main>\n<div id=\"tip\" role=\"status\" hidden></div>\n");
+            .html("</h1>\n<p class=\"quiet\">")
+            .text(this_run.view())
+            .html("</p>\n<p id=\"cut\">This page is not whole: the program that wrote it did not finish it, or a write "
+                  "failed. Parts are missing.</p>\n<noscript><p>This page is drawn by a script, and scripts are off."
+                  "</p></noscript>\n<main></main>\n<div id=\"tip\" role=\"status\" hidden></div>\n");
     }
     template <class Write> html_page& data(std::string_view kind, Write write, std::size_t missing = 0) noexcept {
         if (error_ || is_finished_) return *this;

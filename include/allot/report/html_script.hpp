@@ -34,9 +34,10 @@ class Large extends Number {
   constructor(digits) { super(digits); this.exact = BigInt(digits); }
   toString() { return String(this.exact); }
 }
+// A quote inside of a JSON string has a backslash before it, so what is found is never in a name. SIZE_MAX stays a Number.
 function parsed(text) {
-  const json = JSON.parse(text.replace(/"(?:[^"\\]|\\.)*"|\d{16,}/g, t => t[0] === '"' || Number.isSafeInteger(Number(t)) ? t : `{"2^53":"${t}"}`));
-  const open = [json];
+  const marked = text.replace(/([a-z]":)((?!18446744073709551615\b)\d{16,})/g, '$1{"2^53":"$2"}'), json = JSON.parse(marked);
+  const open = marked === text ? [] : [json];
   while (open.length) {
     const all = open.pop();
     for (const key of Object.keys(all)) {
@@ -58,7 +59,7 @@ function bytes(n) {
   return whole + (all % scale !== 0n ? '.' + String(hundredths).padStart(2, '0') : '') +
       [' KiB', ' MiB', ' GiB', ' TiB', ' PiB', ' EiB'][unit];
 }
-const unlimited = n => String(n) === '18446744073709551615'; // SIZE_MAX
+const unlimited = n => n === 2 ** 64; // SIZE_MAX, as a Number; no Large has it
 const limitText = n => unlimited(n) ? 'none' : bytes(n);
 const number = n => String(n).replace(/\B(?=(\d{3})+$)/g, ',');
 const percent = (part, whole) => whole === 0 ? '' : (part / whole * 100).toFixed(1) + ' %';
@@ -71,8 +72,9 @@ const seconds = ns => ns === 0 ? '0' : ns >= 120e9 ? minutes(ns) : ns >= 1e9 ? (
 const plural = (n, one) => number(n) + ' ' + one + (n === 1 ? '' : 's');
 
 // A name as one line, as text_writer::name(): control characters as their pictures, and none that changes the direction.
-const plain = text => text === '' ? '(no name)' : text.replace(/[\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069]/g,
+const oneLine = text => text.replace(/[\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069]/g,
     c => c > '\x7f' ? '\ufffd' : String.fromCharCode(c === '\x7f' ? 0x2421 : 0x2400 + c.charCodeAt(0)));
+const plain = text => text === '' ? '(no name)' : oneLine(text);
 const isolated = text => '\u2068' + plain(text) + '\u2069'; // in a text; an element has <bdi>
 const bdi = text => el('bdi', {}, plain(text));
 
@@ -84,7 +86,7 @@ const bar = (part, whole, kind) => el('span', {class: 'bar', title: percent(part
     el('i', {class: kind, style: 'width:' + (whole === 0 ? 0 : Math.min(100, part / whole * 100)) + '%'}));
 function table(caption, head, rows, attributes) {
   return el('div', {class: 'wide'}, el('table', attributes, el('caption', {}, caption),
-      el('thead', {}, el('tr', {}, head.map(h => el('th', {scope: 'col'}, h)))), el('tbody', {}, rows)));
+      el('thead', {}, el('tr', {}, head.map(h => el('th', {scope: 'col'}, h)))), rows instanceof Element ? rows : el('tbody', {}, rows)));
 }
 const facts = list => el('dl', {class: 'facts'},
     list.filter(f => f).map(([name, text]) => el('div', {}, el('dt', {}, name), el('dd', {}, text))));
@@ -101,247 +103,6 @@ function fill(element, draw) {
 }
 function section(title, draw) {
   document.querySelector('main').append(fill(el('section', {}, el('h2', {}, title)), draw));
-}
-
-// ---- accounts: a flame graph with the root on top, and a table that folds ----
-// The tree as a list, parents first, of each parent the largest first. `taken` is what an account takes of its parent: what it uses, or its reservation.
-function listed(root) {
-  const all = [], open = [[root, null]];
-  while (open.length) {
-    const [node, parent] = open.pop(), depth = parent ? parent.depth + 1 : 0;
-    const path = (of, name) => depth === 0 ? name : depth <= 64 ? parent[of] + ' / ' + name : `level ${depth}: ${name}`;
-    const a = {...node, depth, parent, path: path('path', node.name), line: path('line', isolated(node.name)), below: []};
-    all.push(a);
-    if (parent) parent.below.push(a);
-    for (const c of [...node.children].sort((x, y) => y.used - x.used).reverse()) open.push([c, a]);
-  }
-  for (const a of [...all].reverse()) {
-    a.taken = Math.max(a.subtree_charge, a.used, a.own + a.below.reduce((sum, c) => sum + c.taken, 0));
-    a.charged = a.own + a.below.reduce((sum, c) => sum + c.charged + c.credit, 0);
-    a.promised = Math.max(0, a.used - a.charged);
-  }
-  return all;
-}
-function describe(a, root) {
-  const lines = [a.line, bytes(a.used) + ' used' + (root.used ? ', ' + percent(a.used, root.used) + ' of ' + isolated(root.name) : ''),
-    'own ' + bytes(a.own) + ', peak ' + bytes(a.peak) + ', limit ' + limitText(a.limit) + (a.lowered && a.used > a.limit ? ', which was lowered' : '')];
-  if (a.promised) lines.push(bytes(a.charged) + ' of that charged, ' + bytes(a.promised) + ' promised to accounts below');
-  if (a.taken > a.used) lines.push(bytes(a.taken - a.used) + ' reserved or granted, not used');
-  if (a.refused) lines.push(plural(a.refused, 'request') + ' refused at its limit');
-  if (a.beyond) lines.push(plural(a.beyond, 'charge') + ' beyond its limit, by force');
-  if (a.waiting) lines.push(plural(a.waiting, 'request') + ' waiting');
-  if (a.spilled) lines.push(bytes(a.spilled) + ' spilled');
-  return lines.join('\n');
-}
-const stateOf = a => a.refused > 0 ? 'refused' : !unlimited(a.limit) && a.limit > 0 && a.used >= a.limit * .9 ? 'near' : '';
-function icicle(all) {
-  const box = el('div', {class: 'icicle', role: 'group', 'aria-label': 'flame graph of accounts'});
-  const height = 26, least = .25; // pixels of a level; percent below which accounts share a box
-  const deepest = 100, before = 20; // levels that are drawn of an account, and above it
-  const label = a => [bdi(a.name), bytes(a.used)];
-  function draw(top, focus) {
-    box.replaceChildren();
-    const path = [];
-    for (let a = top.parent; a; a = a.parent) path.unshift(a);
-    let levels = 0, kept = null;
-    const add = (a, left, width, level, kind, text, title, zoom) => {
-      levels = Math.max(levels, level + 1);
-      const b = el('button', {type: 'button', class: 'box ' + kind, title, onclick: () => draw(zoom, zoom),
-        style: `left:${left}%;width:${width}%;top:${level * height}px${width < 3 ? ';padding:0' : ''}`, 'data-account': a ? a.path : null},
-        el('span', {}, width < 3 ? '' : typeof text === 'string' ? bdi(text) : text)); // the title has it
-      if (a && a.taken > a.used)
-        b.prepend(el('i', {style: `width:${(a.taken - a.used) / a.taken * 100}%`}));
-      box.append(b);
-      if (a && a === focus) kept = b;
-    };
-    const above = path.length <= before ? path : [path[0], null, ...path.slice(-before)]; // null: those between
-    above.forEach((a, i) => a ? add(a, 0, 100, i, stateOf(a), label(a), describe(a, all[0]), a) :
-        add(null, 0, 100, i, 'rest', plural(path.length - before - 1, 'level'), 'levels between', path[path.length - before - 1]));
-    const scale = 100 / top.taken, open = top.taken ? [[top, 0, above.length, false]] : [];
-    while (open.length) {
-      const [a, left, level, second] = open.pop();
-      add(a, left, a.taken * scale, level, stateOf(a) || (second ? 'second' : ''), label(a), describe(a, all[0]), a === top && a.parent ? a.parent : a);
-      const below = [...a.below].sort((x, y) => y.taken - x.taken).filter(c => c.taken);
-      const sum = list => list.reduce((n, c) => n + c.taken, 0);
-      if (level - above.length >= deepest) {
-        if (below.length) add(null, left, sum(below) * scale, level + 1, 'rest', 'deeper levels', 'Deeper levels: select this box to see them.', a);
-        continue;
-      }
-      const boxes = below.filter(c => c.taken * scale >= least), rest = below.slice(boxes.length), next = [];
-      let at = left;
-      boxes.forEach((c, i) => { next.push([c, at, level + 1, i % 2 !== 0 ? !second : second]); at += c.taken * scale; });
-      open.push(...next.reverse()); // at most 400, as each takes `least`
-      if (sum(rest) * scale >= least / 2)
-        add(null, at, sum(rest) * scale, level + 1, 'rest', plural(rest.length, 'smaller account'),
-            plural(rest.length, 'smaller account') + ': ' + bytes(sum(rest)) + '\n' + rest.slice(0, 12).map(c => isolated(c.name) + ' ' + bytes(c.taken)).join('\n'), a);
-    }
-    box.style.height = levels * height + 'px';
-    if (kept) kept.focus({preventScroll: true});
-  }
-  draw(all[0], null);
-  return el('figure', {}, box, el('figcaption', {}, 'Width: bytes. A part of a box without a box below it is the account’s own. ' +
-      'Select a box to enlarge it, once more to go back.'),
-    legend([['var(--used)', 'used'], ['var(--near)', 'at least 90 % of its limit'], ['var(--refused)', 'requests were refused at its limit'],
-      ['reserved', 'reserved or granted, not used'], ['rest', 'smaller accounts together']]));
-}
-function accountTable(all, caption) {
-  const beyond = all.some(a => a.beyond), isLong = all.length > 60;
-  const rows = all.map(a => {
-    const fold = a.below.length === 0 ? el('span', {class: 'fold', style: 'display:inline-block'}) :
-        el('button', {type: 'button', class: 'fold', 'aria-expanded': 'true', 'aria-label': 'accounts below ' + isolated(a.name)}, '▾');
-    const tr = el('tr', {'data-account': a.path},
-      el('th', {scope: 'row', class: a.depth > 11 ? 'deep' : a.depth > 3 ? 'level' : null, style: `--level:${a.depth}`, 'data-level': a.depth}, fold, nameOf(a.name)),
-      bytesCell(a.used), el('td', {}, bar(a.used, all[0].used)), bytesCell(a.own), bytesCell(a.peak), cell(a.limit, limitText(a.limit)),
-      bytesCell(a.reservation), bytesCell(a.spilled), countCell(a.waiting), countCell(a.refused), beyond ? countCell(a.beyond) : null);
-    a.row = tr;
-    a.open = open => {
-      fold.setAttribute('aria-expanded', open);
-      if (a.below.length) fold.textContent = open ? '▾' : '▸';
-      a.folded = !open;
-    };
-    fold.addEventListener('click', () => { a.open(a.folded); show(); });
-    return tr;
-  });
-  const find = el('input', {type: 'search', placeholder: 'find a name', 'aria-label': 'find a name', oninput: () => show()});
-  function show() {
-    const text = find.value.toLowerCase();
-    const hits = new Set();
-    if (text) for (const a of all) if (a.name.toLowerCase().includes(text)) for (let p = a; p && !hits.has(p); p = p.parent) hits.add(p);
-    for (const a of all) {
-      const hidden = a.inFold = a.parent !== null && (a.parent.inFold || a.parent.folded);
-      a.row.hidden = text ? !hits.has(a) : hidden;
-    }
-  }
-  const foldAll = deep => { all.forEach(a => a.open(a.below.length === 0 || a.depth < deep)); show(); };
-  foldAll(isLong ? 1 : Infinity);
-  return el('div', {}, el('div', {class: 'tools'}, el('button', {type: 'button', onclick: () => foldAll(Infinity)}, 'unfold all'),
-      el('button', {type: 'button', onclick: () => foldAll(1)}, 'fold all'), find),
-    table(caption, ['account', 'used', '', 'own', 'peak', 'limit', 'reserved', 'spilled', 'waiting', 'refused', ...(beyond ? ['beyond its limit'] : [])], rows, {class: 'accounts'}));
-}
-function accountViews(trees) { // [{kind, json, missing}] of one root
-  const now = trees[trees.length - 1].json, first = trees[0].json, larger = (a, b) => b > a ? b : a;
-  const views = trees.map(t => {
-    const what = t.kind === 'peak' ? 'at the peak' : 'now', all = listed(t.json);
-    const caption = plural(all.length, 'account') + ' ' + what + (t.missing ? '; ' + plural(t.missing, 'more account') + ' had no line in the copy' : '');
-    return {what, top: all[0], view: el('div', {'data-view': t.kind, 'data-source': t.id},
-      all[0].taken ? icicle(all) : el('p', {class: 'quiet'}, 'Nothing is charged ' + what + '.'), accountTable(all, caption))};
-  });
-  const buttons = views.map(v => el('button', {type: 'button', onclick: () => choose(v)}, v.what));
-  function choose(v) {
-    views.forEach((o, i) => { o.view.hidden = o !== v; buttons[i].setAttribute('aria-pressed', o === v); });
-  }
-  choose(views[0]);
-  const most = trees.find(t => t.kind === 'peak' && t.json.promised), top = views[views.length - 1].top;
-  const parts = most ? [[`charged at most, of ${limitText(now.limit)}`, bytes(most.json.charged)], [`promised at the peak, of ${limitText(now.limit)}`, bytes(most.json.promised)]] :
-      top.promised ? [['charged now', bytes(top.charged)], ['promised now', bytes(top.promised)]] : [];
-  return el('div', {}, facts([['limit' + (now.lowered ? ', lowered below what was used' : ''), limitText(now.limit)], ...parts,
-      [parts.length ? 'peak of both' : 'peak', bytes(larger(now.peak, first.peak))], trees.some(t => t.kind === 'accounts') ? ['used now', bytes(now.used)] : null,
-      now.spilled ? ['spilled', bytes(now.spilled)] : null, now.refused ? ['refused at its limit', number(now.refused)] : null,
-      now.beyond ? [`calls with force that exceeded the limit${parts.length ? ', with what was promised' : ''}`, number(now.beyond)] : null]), views.length > 1 ? el('div', {class: 'tools', role: 'group', 'aria-label': 'moment'}, ...buttons) : null, ...views.map(v => v.view));
-}
-)js"
-                                                R"js(
-// ---- memory over time ----
-function timeline(line, source) {
-  const all = line.samples, limit = line.account && !unlimited(line.account.limit) ? line.account.limit : 0;
-  const end = line.marks.reduce((n, m) => Math.max(n, m.ns), all.reduce((n, s) => Math.max(n, s.ns), 1));
-  const most = name => all.reduce((n, s) => Math.max(n, s[name] || 0), 0);
-  const has = name => all.some(s => s[name] !== undefined);
-  const charged = most('charged'), resident = most('resident'), spilled = most('spilled'), promised = most('promised');
-  const shownLimit = limit && limit <= 3 * Math.max(charged, resident, promised) ? limit : 0;
-  const high = Math.max(charged, resident, promised, shownLimit, 1) * 1.04;
-  const kinds = ['wait', 'rollback', 'split', 'refusal', 'spill', 'note'].filter(k => line.marks.some(m => m.kind === k));
-  const heading = kind => `${kind}: ${number(sum(kind))}`;
-  const left = 16 + 6 * kinds.reduce((n, kind) => Math.max(n, heading(kind).length), 10), right = 12, upper = 8, body = 240, lane = 18, low = has('spilled') && spilled ? 70 : 0;
-  const holder = el('figure', {class: 'timeline'});
-  const tip = document.getElementById('tip');
-  function sum(kind) { return line.marks.reduce((n, m) => n + (m.kind === kind ? m.count : 0), 0); }
-  function steps(name, x, y) {
-    let d = '', before = false;
-    all.forEach((s, i) => {
-      const v = s[name];
-      if (v === undefined) { before = false; return; }
-      d += (before ? 'V' + y(v).toFixed(1) : 'M' + x(s.ns).toFixed(1) + ' ' + y(v).toFixed(1)) + 'H' + x(i + 1 < all.length ? all[i + 1].ns : end).toFixed(1);
-      before = true;
-    });
-    return d;
-  }
-  // Distances of grid lines: of bytes a power of two, of time 1, 2 or 5 times a power of ten, or as clocks have it.
-  const byteStep = (n, lines) => 2 ** Math.max(0, Math.ceil(Math.log2(n / lines)));
-  function timeStep(n, lines) {
-    if (n < 120e9) { const p = 10 ** Math.max(0, Math.floor(Math.log10(n / lines))); return [1, 2, 5, 10].map(f => f * p).find(s => n / s <= lines) || 10 * p; }
-    return [15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200].map(s => s * 1e9).find(s => n / s <= lines) || 86400e9 * Math.ceil(n / 86400e9 / lines);
-  }
-  function draw() {
-    const width = Math.max(left + right + 60, holder.clientWidth || 1000), lanes = upper + body + 24 + (low ? low + 14 : 0), height = lanes + kinds.length * lane + 6;
-    const x = ns => left + ns / end * (width - left - right), y = n => upper + body * (1 - n / high);
-    const svg = el('svg', {viewBox: `0 0 ${width} ${height}`, height, tabindex: 0, role: 'img',
-      'aria-label': `charged at most ${bytes(charged)} in ${seconds(end)}; arrow keys move through the samples`});
-    const grid = (y1, n, text) => svg.append(el('line', {class: 'grid', x1: left, x2: width - right, y1, y2: y1}),
-        el('text', {x: left - 6, y: y1 + 4, 'text-anchor': 'end'}, text));
-    for (let n = 0, by = byteStep(high, 6); n <= high; n += by) grid(y(n), n, n === 0 ? '0' : bytes(n));
-    for (let t = 0, by = timeStep(end, Math.min(8, Math.max(1, Math.floor((width - left - right) / 70)))); t <= end; t += by)
-      svg.append(el('line', {class: 'grid', x1: x(t), x2: x(t), y1: upper, y2: height - 6}),
-          el('text', {x: x(t), y: upper + body + 14, 'text-anchor': x(t) > width - 36 ? 'end' : 'middle'},
-            (t && end >= 120e9 ? minutes(t) : seconds(t)).replace(/\.0+ /, ' ')));
-    if (all.length) {
-      svg.append(el('path', {class: 'area', d: steps('charged', x, y) + `V${y(0)}H${x(all[0].ns)}Z`}));
-      if (has('resident')) svg.append(el('path', {class: 'line resident', d: steps('resident', x, y)}));
-      if (promised) svg.append(el('path', {class: 'line promised', d: steps('promised', x, y)}));
-      svg.append(el('path', {class: 'line charged', d: steps('charged', x, y)}));
-    }
-    if (shownLimit) svg.append(el('line', {class: 'limit', x1: left, x2: width - right, y1: y(shownLimit), y2: y(shownLimit)}));
-    if (low) {
-      const base = upper + body + 24 + low, z = n => base - low * n / spilled;
-      grid(base, 0, '0'); grid(z(spilled), spilled, bytes(spilled));
-      svg.append(el('text', {x: left + 4, y: base - low + 12}, 'spilled so far'), el('path', {class: 'line spilled', d: steps('spilled', x, z)}));
-    }
-    kinds.forEach((kind, i) => {
-      const top = lanes + i * lane;
-      svg.append(el('text', {x: left - 6, y: top + 13, 'text-anchor': 'end'}, heading(kind)));
-      for (const m of line.marks) if (m.kind === kind)
-        svg.append(el('rect', {class: 'tick ' + kind, x: x(m.ns) - 1, y: top + 3, width: 2.5, height: lane - 6},
-            el('title', {}, `${seconds(m.ns)}: ${plural(m.count, kind)}${m.text ? ', ' + (m.count > 1 ? 'the first: ' : '') + isolated(m.text) : ''}`)));
-    });
-    const cross = el('line', {class: 'cross', y1: upper, y2: height - 6, visibility: 'hidden'});
-    svg.append(cross);
-    let at = -1;
-    function point(i, px, py) {
-      at = Math.min(all.length - 1, Math.max(0, i));
-      const s = all[at];
-      if (!s) return;
-      cross.setAttribute('x1', x(s.ns)); cross.setAttribute('x2', x(s.ns)); cross.setAttribute('visibility', 'visible');
-      tip.textContent = [seconds(s.ns), 'charged ' + bytes(s.charged), s.resident !== undefined ? 'resident ' + bytes(s.resident) : '',
-        s.promised ? 'promised ' + bytes(s.promised) : '', s.spilled !== undefined ? 'spilled so far ' + bytes(s.spilled) : ''].filter(t => t).join('\n');
-      tip.hidden = false;
-      tip.style.left = Math.min(px + 14, innerWidth - 190) + 'px'; tip.style.top = py + 14 + 'px';
-    }
-    const hide = () => { tip.hidden = true; cross.setAttribute('visibility', 'hidden'); };
-    svg.addEventListener('pointermove', e => {
-      const ns = (e.clientX - svg.getBoundingClientRect().left - left) / (width - left - right) * end;
-      let lo = 0, hi = all.length;
-      while (lo < hi) { const mid = (lo + hi) >> 1; if (all[mid].ns <= ns) lo = mid + 1; else hi = mid; }
-      point(lo - 1, e.clientX, e.clientY);
-    });
-    svg.addEventListener('pointerleave', hide); svg.addEventListener('blur', hide);
-    svg.addEventListener('keydown', e => {
-      const by = {ArrowLeft: -1, ArrowRight: 1, PageUp: -50, PageDown: 50}[e.key];
-      if (!by || !all.length) return;
-      e.preventDefault();
-      const r = svg.getBoundingClientRect();
-      point(at + by, r.left + x(all[Math.min(all.length - 1, Math.max(0, at + by))].ns), r.top + upper);
-    });
-    holder.replaceChildren(svg, legend([['var(--charged)', 'charged'], has('resident') ? ['var(--resident)', 'resident (dashed)'] : null, promised ? ['var(--promised)', 'promised, not charged (dotted)'] : null,
-      low ? ['var(--spilled)', 'spilled so far (dotted)'] : null, limit ? ['var(--limit)', 'limit ' + bytes(limit) + (shownLimit ? '' : ', above what is shown')] : null].filter(l => l)));
-  }
-  let drawn = 0;
-  new ResizeObserver(() => { if (holder.clientWidth !== drawn) { drawn = holder.clientWidth; draw(); } }).observe(holder);
-  draw();
-  const row = (name, n) => el('tr', {}, el('th', {scope: 'row'}, name), bytesCell(n));
-  return el('div', {'data-source': source}, holder, el('details', {}, el('summary', {}, 'in numbers'),
-    table('most bytes, over ' + seconds(end) + (line.interval_ns ? '; a sample is the most of ' + seconds(line.interval_ns) : ''), ['', 'at most'],
-      [row('charged', charged), has('resident') ? row('resident', resident) : null, promised ? row('promised', promised) : null, has('spilled') ? row('spilled so far', spilled) : null].filter(r => r), {class: 'most'}),
-    kinds.length ? table('marks', ['', 'number'], kinds.map(k => el('tr', {}, el('th', {scope: 'row'}, k), countCell(sum(k)))), {class: 'marks'}) : null));
 }
 
 // ---- row managers ----
@@ -462,14 +223,15 @@ function drawPage() {
   for (const d of of('timeline'))
     if (d.json.samples.length || d.json.marks.length)
       section(['Memory over time', ...(d.json.account ? [': ', bdi(d.json.account.name)] : [])], () => [timeline(d.json, d.id)]);
-  for (const t of trees) section(['Accounts of ', bdi(t[t.length - 1].json.name)], () => [accountViews(t)]);
+  for (const t of trees) section(['Accounts of ', bdi(t[t.length - 1].json.path || t[t.length - 1].json.name)], () => [accountViews(t)]);
+  for (const pre of document.querySelectorAll('section.report pre')) linkReport(pre, trees);
   const list = (title, all, name, draw) => {
     if (all.length) section(title, () => all.map((d, i) => fill(el('details', {open: all.length <= 3 || i === 0, 'data-source': d.id},
       el('summary', {}, el('h3', {}, bdi(name(d))), ' ' + bytes(d.json.charged) + ' charged')), () => draw(d))));
   };
   const maps = of('pages');
-  list('Row managers', of('rows'), d => d.json.manager, d => rowManager(d.json, (maps.find(m => m.id === d.id + '-pages') || {}).json));
-  list('Chunk arenas', of('chunks'), d => d.json.chunk_arena, d => chunkArena(d.json));
+  list('Row managers', of('rows'), d => d.json.account || d.json.manager, d => rowManager(d.json, (maps.find(m => m.id === d.id + '-pages') || {}).json));
+  list('Chunk arenas', of('chunks'), d => d.json.account || d.json.chunk_arena, d => chunkArena(d.json));
   if (!main.firstElementChild) main.append(el('p', {}, 'The program gave this page nothing to show.'));
 }
 document.addEventListener('DOMContentLoaded', drawPage);

@@ -13,6 +13,7 @@ inline constexpr std::string_view html_style = R"css(
 :root { color-scheme: light dark; --back: #fff; --text: #1b1f24; --quiet: #57606a; --line: #d0d7de; --panel: #f6f8fa;
   --charged: #0072b2; --resident: #d55e00; --spilled: #009e73; --limit: #57606a; --promised: #8250df;
   --used: #56b4e9; --used-2: #8fcff2; --near: #e69f00; --refused: #d55e00; --on-box: #10151a;
+  --stack-0: #0072b2; --stack-1: #e69f00; --stack-2: #009e73; --stack-3: #cc79a7; --stack-4: #56b4e9; --stack-5: #d55e00; --stack-6: #f0e442; --stack-7: #6a51a3;
   --page-0: #deebf7; --page-10: #08519c; --huge: #cc79a7; --idle: #f0e442; --other: #8c959f; }
 @media (prefers-color-scheme: dark) {
   :root { --back: #0d1117; --text: #e6edf3; --quiet: #9da7b1; --line: #30363d; --panel: #161b22;
@@ -35,7 +36,7 @@ th, td { padding: .15rem .5rem; text-align: right; white-space: nowrap; border-b
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--back); } thead th { color: var(--quiet); font-weight: 600; }
 tbody tr:hover, tbody tr:hover th { background: var(--panel); }
 .name { display: inline-block; max-width: min(24rem, 30vw); overflow: hidden; text-overflow: ellipsis; vertical-align: bottom; }
-tbody th { font-weight: normal; }
+tbody th { font-weight: normal; } .found th { box-shadow: inset 3px 0 var(--near); font-weight: 600; } .more td { text-align: left; color: var(--quiet); } pre a { color: inherit; }
 .accounts tbody th { padding-left: calc(.3rem + min(var(--level) * 1.1rem, 13.2rem, 18vw)); }
 .deep::before { content: attr(data-level); color: var(--quiet); font-size: .75rem; }
 @media (max-width: 70rem) { .level::before { content: attr(data-level); color: var(--quiet); font-size: .75rem; } }
@@ -66,7 +67,7 @@ button, input { font: inherit; font-size: .87rem; }
 svg { display: block; width: 100%; font-size: 11px; } svg text { fill: var(--quiet); }
 .line { fill: none; stroke-width: 1.6; } .charged { stroke: var(--charged); }
 .resident { stroke: var(--resident); stroke-dasharray: 6 3; } .spilled { stroke: var(--spilled); stroke-dasharray: 2 2; } .promised { stroke: var(--promised); stroke-dasharray: 1 3; }
-.area { fill: var(--charged); opacity: .15; } .limit { stroke: var(--limit); stroke-dasharray: 8 4 2 4; }
+.area { fill: var(--charged); opacity: .15; } .stack { opacity: .85; stroke: var(--back); stroke-width: .5; } .limit { stroke: var(--limit); stroke-dasharray: 8 4 2 4; }
 .grid { stroke: var(--line); } .cross { stroke: var(--text); }
 .tick { fill: var(--text); opacity: .75; } .tick.spill { fill: var(--spilled); }
 .tick.rollback, .tick.refusal { fill: var(--resident); }

@@ -95,6 +95,7 @@ template <class Rows> void write_report_json(text_writer& out, const Rows& rows)
     const auto now = rows.stats();
     const auto pages = rows.arena().stats();
     json.open().put("manager", rows.name()).put("set", type_name<typename Rows::set>());
+    if constexpr (requires { rows.account(); }) json.put("account", rows.account().path().text());
     json.put("limit", now.limit).put("charged", now.charged).put("peak", now.peak);
     json.put("live_rows", now.live_rows).put("live_bytes", now.live_bytes);
     json.key("live_percent_of_charged").decimal(detail::share(now.live_bytes, now.charged));

@@ -308,10 +308,11 @@ TEST_CASE("a charge that is refused raises, with the top holders", "[accounts]")
         FAIL("it was charged");
     } catch (const allot::out_of_memory& e) {
         CHECK(std::string{e.what()} ==
-              "allot: out of memory: 20 MiB for account scan: over the limit: account engine uses 95 MiB of 100 MiB");
+              "allot: out of memory: 20 MiB for account query 7 / scan: over the limit: account engine uses 95 MiB of "
+              "100 MiB");
         const std::string page = e.report();
         CHECK(page.find("accounts of engine: 95 MiB used of 100 MiB, peak 95 MiB") != std::string::npos);
-        CHECK(page.find("join: 90 MiB charged") < page.find("scan: 5 MiB charged"));
+        CHECK(page.find("    query 7 / join: 90 MiB charged") < page.find("    query 7 / scan: 5 MiB charged"));
     }
     join.refund(90_MiB);
     scan.refund(5_MiB);

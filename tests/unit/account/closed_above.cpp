@@ -78,7 +78,8 @@ TEST_CASE("a closed account refuses charges below it, and is named", "[accounts]
         } catch (const allot::out_of_memory& e) {
             text = e.what();
         }
-        CHECK(text.find("for account plain: closed: account query") != std::string::npos);
+        CHECK(text.find("for account " + std::string(t.plain.path().text()) + ": closed: account query") !=
+              std::string::npos);
         CHECK(t.root.used() >= 40); // until it is refunded
         CHECK(t.beside.try_charge(10));
         t.beside.refund(t.beside.used());

@@ -221,9 +221,10 @@ TEST_CASE_METHOD(fixture, "a failing request leaves everything as it was", "[buf
         static_cast<void>(memory.allocate(a, 900));
         FAIL("nothing was thrown");
     } catch (const allot::out_of_memory& e) {
-        CHECK_THAT(e.what(), ContainsSubstring("a buffer of 900 bytes for account a: no memory"));
-        CHECK_THAT(std::string(e.report()),
-                   ContainsSubstring("out of memory: a buffer of 900 bytes for account a: no memory: the system\n"));
+        CHECK_THAT(e.what(), ContainsSubstring("a buffer of 900 bytes for account query / a: no memory"));
+        CHECK_THAT(
+            std::string(e.report()),
+            ContainsSubstring("out of memory: a buffer of 900 bytes for account query / a: no memory: the system\n"));
     }
     pool.fail_from = ~0u;
     a.set_limit(1000);
@@ -231,7 +232,7 @@ TEST_CASE_METHOD(fixture, "a failing request leaves everything as it was", "[buf
         static_cast<void>(memory.allocate(a, 900));
         FAIL("nothing was thrown");
     } catch (const allot::out_of_memory& e) {
-        CHECK_THAT(e.what(), ContainsSubstring("for account a"));
+        CHECK_THAT(e.what(), ContainsSubstring("for account query / a"));
         CHECK_THAT(e.report(), ContainsSubstring("root"));
     }
 #endif

@@ -35,6 +35,22 @@ TEST_CASE("a report says how many requests passed the first one that waits", "[r
     big.refund(500);
 }
 
+TEST_CASE("JSON of accounts may leave out zeros, and limits that there are not", "[reports]") {
+    account root{name{"root"}, limit{0}}, below{root, name{"below"}, allot::watermark{50}};
+    CHECK(root.force_charge(7).charged());
+    char text[2048];
+    allot::text_writer out{text};
+    allot::write_accounts_json(out, root, allot::account_numbers::known);
+    const std::string tree = std::to_string(root.tree_number());
+    CHECK(out.view() ==
+          "{\"name\":\"root\",\"used\":7,\"own\":7,\"subtree_charge\":7,\"peak\":7,\"limit\":0,\"beyond\":1,\"tree\":" +
+              tree + ",\"children\":[{\"name\":\"below\",\"watermark\":50,\"children\":[]}]}");
+    out.clear();
+    allot::write_accounts_json(out, below);
+    CHECK_THAT(std::string(out.c_str()), ContainsSubstring("{\"name\":\"below\",\"used\":0,\"own\":0,\"credit\":0,"));
+    root.refund(7);
+}
+
 TEST_CASE("JSON of accounts is UTF-8, and says of which tree it is", "[reports]") {
     const std::string euro = "\xE2\x82\xAC";
     char text[4096];
@@ -61,6 +77,7 @@ TEST_CASE("JSON of accounts is UTF-8, and says of which tree it is", "[reports]"
         out.clear();
         allot::write_accounts_json(out, below); // no root
         CHECK(std::string(out.c_str()).find("\"tree\"") == std::string::npos);
+        CHECK_THAT(std::string(out.c_str()), ContainsSubstring("\"path\":\"a\xEF\xBF\xBD\\u000a\",\"children\":[]"));
         CHECK(root.tree_number() == at.tree_number());
         CHECK(root.tree_number() == below.tree_number());
         CHECK(root.tree_number() != other.tree_number());

@@ -2,6 +2,7 @@
 #include <support/device_sets.hpp>
 #include <support/json.hpp>
 
+#include <allot/ledger/tree.hpp>
 #include <allot/report/device.hpp>
 #include <allot/report/rows.hpp> // both reports have one name
 
@@ -10,6 +11,7 @@ using allocator = allot::device_allocator<task_memory>;
 
 namespace {
 
+struct charged : allot::policies<on_simulated, allot::ledger::tree, allot::oom::null> {};
 struct uncharged : allot::policies<on_simulated, allot::oom::null, allot::ledger::none> {};
 
 template <class Gpu> support::json reported(const Gpu& gpu) {
@@ -59,8 +61,16 @@ TEST_CASE("device allocator: its report says nothing of a limit where there is n
     allocator_machine m;
     allot::device_allocator<uncharged> gpu{m.api, unheard};
     CHECK_FALSE(reported(gpu).has("limit"));
+    CHECK_FALSE(reported(gpu).has("account"));
     char few[64];
     allot::text_writer out{few};
     allot::write_report_json(out, gpu);
     CHECK(out.is_truncated());
+}
+
+TEST_CASE("device allocator: its report has the path of its account") {
+    allocator_machine m;
+    allot::account engine{allot::name{"engine"}}, query{engine, allot::name{"query 7"}};
+    allot::device_allocator<charged> gpu{m.api, query, unheard, allot::name{"columns"}};
+    CHECK(reported(gpu)["account"].text == "query 7 / columns");
 }

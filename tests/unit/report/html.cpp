@@ -8,8 +8,10 @@
 #include <allot/report/html.hpp>
 #include <allot/row_manager.hpp>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <ctime>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -109,6 +111,8 @@ TEST_CASE("a page has what the reports write, whatever the names are", "[html]")
     const json report = report_of(page, "rows");
     CHECK(report["now"]["types"].items[0]["type"].text == awful_shown);
     CHECK(report["now"]["types"].items[0]["rows"].number == 100);
+    CHECK(report["account"].text.starts_with("query / </script>")); // the manager's own, by its path
+    CHECK(report_of(page, "chunks")["account"].text.starts_with("query / </script>"));
     CHECK(report["at_peak"]["charged"].number > 0);
     const json map = report_of(page, "pages");
     double pages = 0;
@@ -126,12 +130,32 @@ TEST_CASE("a page has what the reports write, whatever the names are", "[html]")
 
     CHECK(count_of(page, "<script") == count_of(page, end_of_script));
     CHECK(count_of(page, "<!--") == 0);
-    CHECK(count_of(page, "<title>a &lt;title> &amp; more</title>") == 1);
+    CHECK(count_of(page, "<title>a &lt;title> &amp; more: ") == 1);
+    CHECK(count_of(page, "<h1>a &lt;title> &amp; more</h1>") == 1);
     CHECK(count_of(page, "<pre>\na &lt; b &amp; c\xEF\xBF\xBD\n</pre>") == 1);
     CHECK(count_of(page, whole) == 1);
     CHECK(count_of(page, "http://www.w3.org/2000/svg") == count_of(page, "://")); // a name; nothing is fetched
     for (void* const p : held) rows.release(p);
     blocks.deallocate(block);
+}
+
+TEST_CASE("the title of a page says program, host and time", "[html]") {
+    char host[256] = "";
+    REQUIRE(::gethostname(host, sizeof host - 1) == 0);
+    const auto at = [&](std::time_t when) {
+        char text[64];
+        std::strftime(text, sizeof text, ", %Y-%m-%d %H:%M:%S UTC", std::gmtime(&when));
+        return std::string(program_invocation_short_name) + " on " + host + text;
+    };
+    const std::time_t before = std::time(nullptr);
+    const std::string page = page_of([](allot::html_page&) {});
+    std::size_t titles = 0, lines = 0;
+    for (std::time_t t = before; t <= std::time(nullptr); ++t) {
+        titles += count_of(page, "<title>a &lt;title> &amp; more: " + at(t) + "</title>");
+        lines += count_of(page, "<p class=\"quiet\">" + at(t) + "</p>");
+    }
+    CHECK(titles == 1);
+    CHECK(lines == 1);
 }
 
 TEST_CASE("a page without a part has no section for it", "[html]") {
@@ -141,20 +165,20 @@ TEST_CASE("a page without a part has no section for it", "[html]") {
     CHECK(count_of(page, whole) == 1);
 }
 
-TEST_CASE("a tree of 400 accounts is longer than the page's buffers, and whole", "[html]") {
+TEST_CASE("a tree of 2,000 accounts is longer than the page's buffers, and whole", "[html]") {
     account root{name{"root"}};
     std::deque<std::string> names;
     std::vector<std::unique_ptr<account>> all;
-    for (std::size_t i = 0; i != 400; ++i) {
+    for (std::size_t i = 0; i != 2000; ++i) {
         names.push_back("\xE2\x82\xAC" + std::string(i % 7, '<') + std::to_string(i)); // cut anywhere by a buffer's end
         all.push_back(std::make_unique<account>(i < 10 ? root : *all[i % 10], name{names.back().c_str()}));
     }
     std::vector<char> large(1 << 20);
     allot::text_writer out{large.data(), large.size()};
-    allot::write_accounts_json(out, root);
+    allot::write_accounts_json(out, root, allot::account_numbers::known);
     REQUIRE(out.size() > 4 * 16 * 1024);
     const std::string page = page_of([&](allot::html_page& to) { to.accounts(root); });
-    CHECK(accounts_in(report_of(page, "accounts")) == 401);
+    CHECK(accounts_in(report_of(page, "accounts")) == 2001);
     std::string same;
     for (const char c : out.view()) same += c == '<' ? "\\u003c" : std::string(1, c);
     CHECK(page.find(same) != std::string::npos);
