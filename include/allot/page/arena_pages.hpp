@@ -275,6 +275,7 @@ class arena_pages {
                 if (ALLOT_LIKELY(found.first != none && beyond == 0)) {
                     bitmap_.take(found.first, found.pages);
                     limit_.take(counted, budget.clean);
+                    if (ALLOT_UNLIKELY(whole.rest != 0)) hold_rest(found, whole);
                 } else if (in_trim_ == 0 && (beyond == 0 || in_vain || !trims_by_itself())) {
                     return refuse(asked, beyond == 0 ? charge_outcome::no_address_space : charge_outcome::over_limit,
                                   counted),
@@ -286,19 +287,27 @@ class arena_pages {
                 return limit_.confirm(counted), found.first;
             if (beyond != 0 && trims_by_itself()) in_vain = trim_at_shortage(system_.bytes_of(beyond)) == 0;
             else if (found.first == none || beyond != 0) yield(); // pages that are being trimmed become free again
-            else if (!commit_or_put_back(found, counted, budget.clean, grows, asked)) return none;
-            else return whole.asks ? (charge_units(found, whole, grows, budget), found.first) : found.first;
+            else if (ALLOT_UNLIKELY(whole.asks)) return take_units(found, whole, counted, grows, budget, asked);
+            else if (!confirm_or_put_back(is_usable(found.first, found.pages, grows), found, counted, budget.clean,
+                                          asked))
+                return none;
+            else return found.first;
         }
     }
     // ---- huge OS pages, where committed pages are charged: the system fills one for the first page that is touched in
     // it. So a take that commits a page of a unit without committed pages commits all of it; the others are free and
     // dirty then, and cost the next takes nothing. Where all cannot be charged, the unit gets no huge OS page; of
     // preallocated ones, the take is refused.
+    //
+    // The system may make a huge OS page of a unit only while all its pages are committed, or nobody has any. The
+    // order:
+    //   take, of a clean unit   hold all of it; charge, fill; or ask for none; then free the rest
+    //   return, of a part       hold the part; ask for none; return it to the system; uncommit; refund; free
 
     // The units of a run: those at its ends of which it takes a part, and the whole ones between.
     struct huge_units {
-        std::size_t first = 0, end = 0; // pages of all
-        bool low = false, high = false; // the first, the last one has other pages, all clean and free
+        std::size_t first = 0, end = 0; // pages of the run, and of clean units that it takes a part of
+        std::size_t rest = 0;           // those that are not of the run
         bool asks = false;
     };
     // A unit that may be a huge OS page, and has no committed page.
@@ -306,67 +315,84 @@ class arena_pages {
         const std::size_t unit = system_.unit();
         return system_.may_be_huge(at) && bitmap_.are(at, unit, false) && clean_pages({at, unit}) == unit;
     }
-    // Pages have returned: units of which others are committed get no huge OS page, else the system fills them again.
-    ALLOT_NOINLINE void leave_units(std::size_t first, std::size_t n) const noexcept {
+    // Before a part of a unit returns: else the system fills it again. Requires: the pages are marked taken. False: the
+    // system refuses.
+    bool leave_units(std::size_t first, std::size_t n) noexcept {
         const std::size_t unit = system_.unit(), low = align_down(first, unit), high = align_down(first + n - 1, unit);
-        for (std::size_t at = low; at <= high; at += high > low ? high - low : unit)
-            if (system_.may_be_huge(at) && !is_clean_unit(at)) system_.ask(at, at + unit, false);
+        const auto leave = [&](std::size_t at) {
+            const bool is_part = at < first || at + unit > first + n;
+            return !is_part || !system_.may_be_huge(at) || system_.ask_none(at);
+        };
+        return leave(low) && (high == low || leave(high));
     }
     // Requires lock_. Adds to `budget.wanted` what the units have beside the run.
     huge_units units_of(const run& found, page_budget& budget) noexcept {
         const std::size_t unit = system_.unit(), end = found.first + found.pages;
-        huge_units of{align_down(found.first, unit), align_up(end, unit)};
-        std::size_t more = 0;
-        if (of.first + unit == of.end) {
-            of.low = found.pages != unit && is_clean_unit(of.first);
-            if (of.low) more = unit - found.pages;
-        } else {
-            of.low = of.first != found.first && is_clean_unit(of.first);
-            of.high = of.end != end && is_clean_unit(of.end - unit);
-            if (of.low) more += found.first - of.first;
-            if (of.high) more += of.end - end;
-        }
+        const std::size_t low = align_down(found.first, unit), high = align_up(end, unit);
+        const bool is_one = low + unit == high;
+        const bool takes_low = low != found.first || (is_one && high != end);
+        const bool holds_low = takes_low && is_clean_unit(low);
+        const bool holds_high = is_one ? holds_low : high != end && is_clean_unit(high - unit);
+        huge_units of{holds_low ? low : found.first, holds_high ? high : end};
+        of.rest = of.end - of.first - found.pages;
         if (system_.are_preallocated()) { // the system fills them whole, whatever is asked for
-            budget.clean += more;
+            budget.clean += of.rest;
             if (budget.clean > budget.most) return {};
-            mark_clean_dirty(of.first, found.first);
-            mark_clean_dirty(end, of.end);
+            mark_rest(found, of, [this](std::size_t at, std::size_t n) { mark_committed(at, n); });
             return {};
         }
-        budget.wanted = max(budget.wanted, budget.clean + more);
-        of.asks = of.low || of.high || found.pages >= unit;
+        budget.wanted = max(budget.wanted, budget.clean + of.rest);
+        of.asks = of.rest != 0 || found.pages >= unit;
         return of;
     }
-    // After the commit of the run: commits what its units have beside it, if that is charged, and asks for huge OS
-    // pages where all is.
-    ALLOT_NOINLINE void charge_units(const run& got, const huge_units& of, bool grows, page_budget& budget) noexcept {
-        const std::size_t unit = system_.unit(), end = got.first + got.pages;
-        const bool is_one = of.first + unit == of.end;
-        const std::size_t left = of.low ? of.first : align_up(got.first, unit);
-        const std::size_t right = of.high || (is_one && of.low) ? of.end : align_down(end, unit);
-        std::size_t more = (left < got.first ? got.first - left : 0) + (right > end ? right - end : 0);
-        const bool all =
-            more != 0 && budget.most >= budget.clean + more && is_usable(left, max(right, end) - left, grows);
-        if (all) {
-            const lock_guard hold(lock_);
-            const std::size_t n = mark_clean_dirty(left, got.first) + mark_clean_dirty(end, right);
-            limit_.commit(n);
-            budget.clean += n;
-        }
-        const bool slow = grows && sys::host_takes_free_memory();
-        const std::size_t from = all ? left : align_up(got.first, unit), to = all ? right : align_down(end, unit);
-        if (!slow && system_.may_be_huge(from)) system_.ask(from, to, true);
-        if (all || more == 0) return;
-        if (of.low) system_.ask(of.first, of.first + unit, false);
-        if (of.high) system_.ask(of.end - unit, of.end, false);
+    template <class Mark> static void mark_rest(const run& of, const huge_units& all, Mark mark) noexcept {
+        const std::size_t end = of.first + of.pages;
+        if (all.first != of.first) mark(all.first, of.first - all.first);
+        if (all.end != end) mark(end, all.end - end);
     }
-    // Requires lock_. Of pages that were clean and free: others may have taken some, and charged them.
-    std::size_t mark_clean_dirty(std::size_t first, std::size_t end) noexcept {
-        std::size_t n = 0;
-        for (std::size_t page = first; page < end; ++page)
-            if (!bitmap_.is_taken(page) && !is_dirty(page)) mark_dirty(page, 1), ++n;
-        if (n != 0) bitmap_.note_used(first, end - first);
-        return n;
+    void mark_committed(std::size_t first, std::size_t n) noexcept {
+        mark_dirty(first, n);
+        bitmap_.note_used(first, n);
+    }
+    // Requires lock_. The rest is marked taken until the unit is a huge OS page, or will be none.
+    void hold_rest(const run& got, const huge_units& of) noexcept {
+        sys::enter_section();
+        in_trim_ += of.rest;
+        mark_rest(got, of, [this](std::size_t at, std::size_t n) { bitmap_.take(at, n); });
+    }
+    void free_rest(const run& got, const huge_units& of, bool is_committed) noexcept {
+        const lock_guard hold(lock_);
+        if (is_committed) limit_.commit(of.rest);
+        mark_rest(got, of, [&](std::size_t at, std::size_t n) {
+            if (is_committed) mark_committed(at, n);
+            bitmap_.give(at, n);
+        });
+        in_trim_ -= of.rest;
+        sys::leave_section(); // but for the lock's
+    }
+    // Commits a run, and what its units have beside it if that is charged. A unit that it has a part of is a huge OS
+    // page then, or will be none; those between may become some when they are touched.
+    ALLOT_NOINLINE std::size_t take_units(const run& got, const huge_units& of, std::size_t counted, bool grows,
+                                          page_budget& budget, memory_request& asked) noexcept {
+        const std::size_t unit = system_.unit(), end = got.first + got.pages;
+        const bool slow = grows && sys::host_takes_free_memory();
+        bool is_right = is_usable(got.first, got.pages, grows);
+        const bool all = is_right && of.rest != 0 && budget.most >= budget.clean + of.rest &&
+                         is_usable(of.first, of.end - of.first, grows);
+        const auto settle = [&](std::size_t at) {
+            if (!all) return system_.ask_none(at);
+            if (!slow) system_.fill(at);
+            return true;
+        };
+        const bool has_low = of.first != got.first;
+        if (is_right && has_low) is_right = settle(of.first);
+        if (is_right && of.end != end && !(has_low && of.first + unit == of.end)) is_right = settle(of.end - unit);
+        if (of.rest != 0) free_rest(got, of, all && is_right);
+        if (!confirm_or_put_back(is_right, got, counted, budget.clean, asked)) return none;
+        if (all) budget.clean += of.rest;
+        const std::size_t from = align_up(got.first, unit);
+        if (!slow && system_.may_be_huge(from)) system_.ask_later(from, align_down(end, unit));
+        return got.first;
     }
 
     // A request that has a payer trims as a step of its ladder: refunds call listeners.
@@ -378,10 +404,10 @@ class arena_pages {
     ALLOT_COLD void refuse(memory_request& asked, charge_outcome why, std::size_t pages) const noexcept {
         limit_.refuse(asked, why, pages);
     }
-    // Makes taken pages usable and counts them in the peak; puts them back where the system refuses memory.
-    bool commit_or_put_back(const run& got, std::size_t counted, std::size_t clean, bool grows,
-                            memory_request& asked) noexcept {
-        if (ALLOT_LIKELY(is_usable(got.first, got.pages, grows))) return limit_.confirm(counted), true;
+    // Counts taken pages in the peak; puts them back where the system has refused memory.
+    bool confirm_or_put_back(bool are_usable, const run& got, std::size_t counted, std::size_t clean,
+                             memory_request& asked) noexcept {
+        if (ALLOT_LIKELY(are_usable)) return limit_.confirm(counted), true;
         limit_.uncommit(clean);
         put_back(got.first, got.pages, counted);
         return refuse(asked, charge_outcome::no_memory, counted), false;
@@ -455,7 +481,8 @@ class arena_pages {
             wide &= ~bits;
             trimmed_run here{*this, w * 64 + low, n};
             if (!here.begin()) continue; // another thread took some of them
-            if (!(backing_ == nullptr ? system_.return_pages(here.first, n) : backing_->decommit(here.first, n)))
+            if ((system_.asks_by_unit() && !leave_units(here.first, n)) ||
+                !(backing_ == nullptr ? system_.return_pages(here.first, n) : backing_->decommit(here.first, n)))
                 return here.free(), false;
             const std::uint64_t was = dirty_[w].fetch_and(~bits, std::memory_order_acq_rel) & bits;
             const auto were_dirty = static_cast<std::size_t>(std::popcount(was));
@@ -470,7 +497,6 @@ class arena_pages {
                 limit_.gave();
                 waits_for_levels().gave(level_kind::outside);
             }
-            if (system_.asks_by_unit()) leave_units(here.first, n);
         }
         return true;
     }

@@ -4,9 +4,14 @@
 //
 // A commit step grows with what is committed. Huge OS pages are asked for beyond the first and last 16 MiB, where they
 // do not inflate a small arena; the system fills them whole, so they are returned whole. Where committed pages are
-// charged, they are asked for by the unit, a whole huge OS page, and only where all of it is charged (arena_pages.hpp);
-// preallocated ones are charged by the unit.
-// Pages to be locked are locked when they are committed.
+// charged, they come by the unit, a whole huge OS page, and only where all of it is charged (arena_pages.hpp):
+//
+//   fill()        of a unit that its first page is taken of: asks, touches it, asks for none again
+//   ask_later()   of the whole units of a run, which the system fills when they are touched: asks
+//   ask_none()    before a part of such a unit is free, or returns: else the system would fill it again
+//
+// Each ask_later() may split the mapping; after a few, one call asks for none in the whole range, which joins its
+// parts. Preallocated huge OS pages are charged by the unit. Pages to be locked are locked when they are committed.
 // Invariant: pages below `low` and from `high` on are usable, also after they were returned; the marks only move
 // towards each other.
 // Cost: 64 bytes; two loads to ask, one or two system calls to commit. Threads: any; several may commit the same pages,
@@ -33,7 +38,9 @@ class system_pages {
         : low_(range.committed ? pages : 0), high_(pages), begin_(range.begin), pages_(pages), shift_(range.page_shift),
           wants_lock_(range.lock), huge_(range.transparent_huge), preallocated_(range.preallocated != 0),
           unit_((preallocated_ ? range.preallocated : huge_page) >> shift_),
-          from_(range.advised || preallocated_ ? 0 : huge_from >> shift_) {}
+          from_(range.advised || preallocated_ ? 0 : huge_from >> shift_) {
+        if (range.mapping != 0) mapping_ = range.begin - range.front, mapped_ = range.front + range.mapping;
+    }
 
     // Pages below low() and from high() on are committed, or were.
     std::size_t low() const noexcept { return low_.load(std::memory_order_acquire); }
@@ -87,6 +94,7 @@ class system_pages {
     void ask_by_unit() noexcept {
         by_unit_ = (huge_ || preallocated_) && unit_ > 1 &&
                    is_aligned(reinterpret_cast<std::uintptr_t>(begin_), unit_ << shift_);
+        if (huge_ && from_ == 0) sys::advise_no_huge(mapping_, mapped_); // it was asked for all
     }
     bool are_preallocated() const noexcept { return preallocated_; }
     bool asks_by_unit() const noexcept { return by_unit_; }
@@ -98,11 +106,26 @@ class system_pages {
     bool may_be_huge(std::size_t first) const noexcept {
         return first >= from_ && first + unit_ <= pages_ - min(from_, pages_);
     }
-    // Asks for huge OS pages in whole units; or for none.
-    void ask(std::size_t first, std::size_t end, bool huge) const noexcept {
+    // Makes a unit a huge OS page now, if the system has one. Requires: all its pages are clean, usable, charged, and
+    // marked taken by the caller.
+    void fill(std::size_t first) noexcept {
+        asked_.fetch_add(1, std::memory_order_seq_cst);
+        if (sys::advise_huge(at(first), unit_ << shift_)) *reinterpret_cast<volatile unsigned char*>(at(first)) = 0;
+        if (sys::advise_no_huge(at(first), unit_ << shift_)) asked_.fetch_sub(1, std::memory_order_seq_cst);
+        else answered_.fetch_add(1, std::memory_order_release);
+    }
+    // The system may make huge OS pages of these units. Requires: all their pages are charged, and marked taken by the
+    // caller.
+    void ask_later(std::size_t first, std::size_t end) noexcept {
         if (first >= end) return;
-        huge ? sys::advise_huge(at(first), (end - first) << shift_)
-             : sys::advise_no_huge(at(first), (end - first) << shift_);
+        if (asked_.fetch_add(1, std::memory_order_seq_cst) >= most_asked) static_cast<void>(ask_none_anywhere());
+        sys::advise_huge(at(first), (end - first) << shift_);
+        answered_.fetch_add(1, std::memory_order_release);
+    }
+    // The system makes no huge OS page of this unit any more. False: it may, and none of it may be free or return.
+    bool ask_none(std::size_t first) noexcept {
+        return asked_.load(std::memory_order_seq_cst) == 0 || sys::advise_no_huge(at(first), unit_ << shift_) ||
+               ask_none_anywhere();
     }
 
     // Whether the policy asks for locking, and the system never refused it.
@@ -118,8 +141,16 @@ class system_pages {
   private:
     static constexpr std::size_t huge_from = std::size_t{16} << 20; // from either end
     static constexpr std::size_t huge_page = std::size_t{2} << 20;  // the smallest size of a huge OS page
+    static constexpr std::uint32_t most_asked = 4;                  // each makes two mappings more, at most
 
     std::byte* at(std::size_t page) const noexcept { return begin_ + (page << shift_); }
+    // One call for the whole mapping, which no limit of mappings refuses. Those that are under way stay counted.
+    bool ask_none_anywhere() noexcept {
+        const std::uint32_t n = answered_.exchange(0, std::memory_order_acq_rel);
+        const bool is_done = sys::advise_no_huge(mapping_, mapped_);
+        (is_done ? asked_ : answered_).fetch_add(is_done ? 0 - n : n, std::memory_order_seq_cst);
+        return is_done;
+    }
     void advise_huge(std::size_t from, std::size_t to, bool upward) noexcept {
         const std::size_t plain = huge_from >> shift_;
         if (upward) from = max(from, plain);
@@ -130,6 +161,8 @@ class system_pages {
     std::atomic<std::size_t> low_;
     std::atomic<std::size_t> high_;
     std::byte* const begin_;
+    std::byte* mapping_ = nullptr; // that the range is in; null: it is not the arena's own
+    std::size_t mapped_ = 0;       // bytes of it
     const std::size_t pages_;
     const unsigned shift_;
     const bool wants_lock_;
@@ -139,6 +172,8 @@ class system_pages {
     const std::size_t from_; // pages at either end without huge OS pages
     bool by_unit_ = false;
     std::atomic<bool> lock_refused_{false};
+    // Units, or runs of them, of which the system may make huge OS pages; those of them whose advice has been given.
+    std::atomic<std::uint32_t> asked_{0}, answered_{0};
 };
 
 } // namespace detail

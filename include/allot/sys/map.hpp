@@ -9,6 +9,7 @@
 #include <allot/core/bits.hpp>
 #include <allot/sys/fault.hpp>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -28,16 +29,26 @@ inline unsigned processors() noexcept { return static_cast<unsigned>(::sysconf(_
 // Returns address space, and the memory in it, to the system.
 inline void unmap(void* p, std::size_t bytes) noexcept { ::munmap(p, bytes); }
 
+// Has the system fill fresh address space when it is touched, and by the OS page alone: it would fill huge OS pages
+// where these are always on, and all at once after mlockall(MCL_FUTURE). The lock stays. Refusals change nothing.
+inline void fill_when_touched(void* p, std::size_t bytes) noexcept {
+    ::madvise(p, bytes, MADV_NOHUGEPAGE);
+    const bool is_locked = ::madvise(p, os_page_bytes(), MADV_DONTNEED) != 0;
+    if (is_locked) ::mlock2(p, bytes, MLOCK_ONFAULT);
+}
 // Reserves address space without memory, aligned to `align`, a power of two. Null on failure. Any access is a fault
 // before it is committed; with `front` it reads as zeros instead, and as many bytes in front of it are reserved, too.
 inline std::byte* reserve(std::size_t bytes, std::size_t align, std::size_t front = 0) noexcept {
     if (fault::should_fail()) return nullptr;
     const std::size_t more = align > os_page_bytes() ? align : 0;
     if (bytes > SIZE_MAX - more - front) return nullptr;
-    void* const mapped = ::mmap(nullptr, front + bytes + more, front != 0 ? PROT_READ : PROT_NONE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const mapped =
+        ::mmap(nullptr, front + bytes + more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED) return nullptr;
     std::byte* const start = static_cast<std::byte*>(mapped);
+    fill_when_touched(start, front + bytes + more);
+    if (front != 0 && ::mprotect(start, front + bytes + more, PROT_READ) != 0)
+        return ::munmap(start, front + bytes + more), nullptr;
     if (more == 0) return start + front;
     const auto at = reinterpret_cast<std::uintptr_t>(start) + front;
     const std::size_t before = align_up(at, align) - at;
@@ -56,10 +67,12 @@ inline bool commit(void* p, std::size_t bytes) noexcept {
     return !fault::should_fail() && ::mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0;
 }
 // Returns the memory, but not the address space, to the system; it reads as zero afterwards. `locked`: for memory of
-// lock(), needs Linux 5.18.
+// lock(). That, and memory of a process that has called mlockall(), needs Linux 5.18.
 inline bool decommit(void* p, std::size_t bytes, bool locked = false) noexcept {
     constexpr int dont_need_locked = 24; // MADV_DONTNEED_LOCKED, which older headers lack
-    return !fault::should_fail() && ::madvise(p, bytes, locked ? dont_need_locked : MADV_DONTNEED) == 0;
+    if (fault::should_fail()) return false;
+    if (!locked && ::madvise(p, bytes, MADV_DONTNEED) == 0) return true;
+    return (locked || errno == EINVAL) && ::madvise(p, bytes, dont_need_locked) == 0;
 }
 // Replaces reserved space by preallocated OS pages of the given size. False: there are not enough of them, and the
 // space is unmapped. It is unmapped first, because a failed MAP_FIXED leaves a hole that another thread's mapping can
