@@ -26,20 +26,35 @@ class books {
 
     // Charges what is owed. False: refused, and it is still owed. Call with no lock held: it calls listeners.
     ALLOT_ALWAYS_INLINE bool pay(memory_request& asked) noexcept {
-        return ALLOT_LIKELY(owed_.load(std::memory_order_relaxed) == 0) || pay_owed(asked);
+        return ALLOT_LIKELY(owed_.load(std::memory_order_relaxed) <= 0) || pay_owed(asked);
     }
     // Books were made.
-    void owe(std::size_t bytes) noexcept { owed_.fetch_add(bytes, std::memory_order_relaxed); }
+    void owe(std::size_t bytes) noexcept { owed_.fetch_add(signed_of(bytes), std::memory_order_relaxed); }
     // No cache is made for a further thread: that is done where nothing may be charged.
-    bool owes_much() const noexcept { return owed_.load(std::memory_order_relaxed) > std::size_t{8} << 10; }
-    // Books were freed. They are idle: the next ones need no charge.
-    void end(std::size_t bytes) noexcept { idle_.fetch_add(bytes, std::memory_order_relaxed); }
+    bool owes_much() const noexcept { return owed_.load(std::memory_order_relaxed) > std::ptrdiff_t{8} << 10; }
+    // Books were freed. They pay for what is owed; the rest is idle: the next ones need no charge.
+    void end(std::size_t bytes) noexcept { owed_.fetch_sub(signed_of(bytes), std::memory_order_relaxed); }
 
   protected:
     ~books() = default;
     virtual bool pay_owed(memory_request& asked) noexcept = 0;
 
-    std::atomic<std::size_t> owed_{0}, idle_{0}; // bytes; idle ones are paid
+    static constexpr std::ptrdiff_t signed_of(std::size_t bytes) noexcept { return static_cast<std::ptrdiff_t>(bytes); }
+    // Takes all bytes that are owed, or that are idle; returns how many.
+    std::size_t take_owed() noexcept { return take(1); }
+    std::size_t take_idle() noexcept { return take(-1); }
+    bool has_idle() const noexcept { return owed_.load(std::memory_order_relaxed) < 0; }
+
+  private:
+    std::size_t take(std::ptrdiff_t sign) noexcept {
+        std::ptrdiff_t now = owed_.load(std::memory_order_relaxed);
+        while (now * sign > 0 && !owed_.compare_exchange_weak(now, 0, std::memory_order_relaxed)) {
+        }
+        return now * sign > 0 ? static_cast<std::size_t>(now * sign) : 0;
+    }
+
+    // Bytes, in one word: so nothing is idle while as much is owed. Less than 0: paid, and idle.
+    std::atomic<std::ptrdiff_t> owed_{0};
 };
 
 // As books, for an object that may have none (null).

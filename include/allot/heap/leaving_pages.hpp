@@ -38,8 +38,9 @@ template <class Page> class leaving_pages {
             for (std::size_t at = 0; at != bytes; at += provider_.page_bytes())
                 arena.set_owner(memory + at, nullptr); // before the arena has it: the next owner sets its own
             if constexpr (Page::location_type::out_of_band) {
-                provider_.books().end(p->location.bytes);
+                const std::size_t header = p->location.bytes;
                 free_header(p);
+                provider_.books().end(header);
             }
             if constexpr (!Page::location_type::on_device) sys::unpoison(memory, bytes);
             arena.give(memory, n);

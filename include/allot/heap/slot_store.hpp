@@ -339,10 +339,10 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     }
     void give_page(std::byte* page_or_header, detail::pages_in_transit::move& taken) noexcept {
         if constexpr (Location::out_of_band) {
-            auto& location = reinterpret_cast<page*>(page_or_header)->location;
+            const auto location = reinterpret_cast<page*>(page_or_header)->location;
             provider().give(location.memory, location.pages, taken);
-            provider().books().end(location.bytes);
             free_header(page_or_header);
+            provider().books().end(location.bytes);
         } else {
             provider().give(page_or_header, 1, taken);
         }

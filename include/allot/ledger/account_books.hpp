@@ -33,8 +33,8 @@ class account_books final : public books {
 
     // Refunds what pays for no book. It calls listeners.
     void return_idle() noexcept {
-        if (ALLOT_LIKELY(idle_.load(std::memory_order_relaxed) == 0)) return;
-        const std::size_t bytes = take(idle_, SIZE_MAX), charged = take(charged_, bytes);
+        if (ALLOT_LIKELY(!has_idle())) return;
+        const std::size_t bytes = take_idle(), charged = take(charged_, bytes);
         below_root().fetch_sub(take(uncharged_, bytes - charged), std::memory_order_relaxed);
         if (charged != 0) refund_slow(payer_, charged, [] {});
     }
@@ -42,7 +42,7 @@ class account_books final : public books {
 
   private:
     ALLOT_NOINLINE bool pay_owed(memory_request& asked) noexcept override {
-        const std::size_t owed = take(owed_, SIZE_MAX), unused = take(idle_, owed), more = owed - unused;
+        const std::size_t more = take_owed();
         if (more == 0) return true;
         if (take_uncharged(more)) return uncharged_.fetch_add(more, std::memory_order_relaxed), true;
         const sys::section inside; // bytes that are held have an end
@@ -52,8 +52,7 @@ class account_books final : public books {
             confirm(payer_, more);
             return charged_.fetch_add(more, std::memory_order_relaxed), true;
         }
-        idle_.fetch_add(unused, std::memory_order_relaxed);
-        owed_.fetch_add(owed, std::memory_order_relaxed);
+        owe(more);
         return asked.refuse(s), false;
     }
     // Takes up to `most` bytes; returns how many.

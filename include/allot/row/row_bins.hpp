@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -105,9 +106,10 @@ template <class Set, class Entry> class row_bins : public Entry {
     // The same, and frees the bins. They are made again when they are used. No other thread may be inside meanwhile.
     void close() noexcept {
         for_each_bin([](slot_bin<heap_type>& b) { slot_bin<heap_type>::close(&b); });
-        if (own_ != nullptr) core_.pages().books().end(sizeof(table));
-        delete own_;
-        own_ = nullptr;
+        if (own_ != nullptr) {
+            delete std::exchange(own_, nullptr);
+            core_.pages().books().end(sizeof(table));
+        }
         end_ = 0;
         table_.store(&no_bins<heap_type>, std::memory_order_relaxed);
     }

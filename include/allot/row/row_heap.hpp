@@ -224,8 +224,9 @@ template <class Set, class Heap> class row_heap : public row_calls<row_heap<Set,
     }
     void close() noexcept {
         if constexpr (blocked) {
-            if (local_ != nullptr) heap_->provider().books().end(sizeof *local_);
+            if (local_ == nullptr) return;
             delete std::exchange(local_, nullptr);
+            heap_->provider().books().end(sizeof *local_);
         }
     }
 

@@ -37,10 +37,11 @@ template <class Heap> class alignas(64) slot_bin : public Heap::user_cache {
     }
     // Frees its slots and its memory.
     static void close(slot_bin* bin) noexcept {
-        bin->heap->leave(*bin);
-        bin->heap->provider().books().end(bytes_for(*bin->heap));
+        Heap& heap = *bin->heap;
+        heap.leave(*bin);
         bin->~slot_bin();
         ::operator delete(static_cast<void*>(bin), std::align_val_t{alignof(slot_bin)});
+        heap.provider().books().end(bytes_for(heap));
     }
 
     ALLOT_ALWAYS_INLINE bool pop(std::byte*& row) noexcept { return this->pop_from(slots(), row); }

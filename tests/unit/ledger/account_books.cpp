@@ -80,6 +80,29 @@ TEST_CASE("a refusal of books changes nothing, and says which account refuses", 
     CHECK(root.used() == 0);
 }
 
+TEST_CASE("books that replace others offer nothing before they are paid, whatever is asked meanwhile", "[ledger][books]") {
+    account root{name{"root"}, limit{32_KiB}}, other{root, name{"other"}};
+    account_books uses_all{allot::detail::node_of(other)}, books{allot::detail::node_of(root)};
+    uses_all.owe(most_uncharged);
+    REQUIRE(pay(uses_all));
+    books.owe(16_KiB);
+    REQUIRE(pay(books));
+    const auto is_kept = [&](std::size_t bytes) {
+        books.return_idle(); // as a shortage has it
+        return root.used() == bytes && books.charged() == bytes;
+    };
+    books.owe(40_KiB), books.end(16_KiB); // an array of 16 KiB grew
+    CHECK(is_kept(16_KiB));
+    CHECK_FALSE(pay(books));
+    CHECK(is_kept(16_KiB));
+    CHECK(books.owes_much());
+    books.owe(8_KiB), books.end(40_KiB); // and has shrunk
+    CHECK((pay(books) && root.used() == 16_KiB));
+    CHECK(is_kept(8_KiB));
+    books.end(8_KiB);
+    CHECK(is_kept(0));
+}
+
 TEST_CASE("managers whose own memory a limit refuses cannot be made", "[ledger][books]") {
     account root{name{"root"}, limit{1_MiB}};
     std::vector<std::unique_ptr<allot::row_manager<in_tree>>> all;
