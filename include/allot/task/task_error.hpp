@@ -78,7 +78,7 @@ inline std::string_view why_it_ran_out(const std::exception& e, const account& m
         out.put(": ").put(e.what());
     } else {
         out.put("; the last one requested ").bytes(copy.why().requested).put(": ");
-        write(out, refusal_of(copy.why()));
+        write(out, refusal_of(copy.why()), copy.why().requested);
     }
     if (!says_why()) memory.write_failures(out);
     return out.view();
