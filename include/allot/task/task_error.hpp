@@ -36,8 +36,8 @@ class task_error : public std::exception, public std::nested_exception {
 
 namespace detail {
 
-// Of the exception that is handled: whether it is one of memory that ran out, or has one nested. A misuse, as a pin of an
-// empty handle, and a closed account are none: the next attempt would end so, too.
+// Of the exception that is handled: whether it is one of memory that ran out, or has one nested. A misuse, as a pin of
+// an empty handle, and a closed account are none: the next attempt would end so, too.
 inline bool ran_out_of_memory() noexcept {
     verdict_error copy{{}, memory_kind::host};
     if (oom::detail::find_verdict(std::current_exception(), copy) != nullptr)
