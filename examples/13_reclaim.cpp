@@ -17,8 +17,11 @@ class answer_cache final : public allot::reclaimer {
 
     void keep(std::size_t bytes) {
         allot::buffer answer = memory_.allocate(account_, bytes); // before the lock: it may need reclaim()
-        const std::lock_guard hold(lock_);
-        answers_.push_back(std::move(answer));
+        {
+            const std::lock_guard hold(lock_);
+            answers_.push_back(std::move(answer));
+        }
+        account_.notify_unused(); // a request that waits, and found no more to free, asks again
     }
     std::size_t size() const { return answers_.size(); }
 

@@ -1,5 +1,8 @@
 // A pipeline in a quarter of its data: tasks scan, partition and add up; the executor starts those that fit.
+#include <allot/account/account_peak.hpp>
+#include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
+#include <allot/ledger/pool.hpp>
 #include <allot/spill/store/spill_files.hpp>
 #include <allot/spill/stored_buffer.hpp>
 #include <allot/task/task_cache.hpp>
@@ -14,12 +17,17 @@ using batch = allot::stored<allot::buffer>;
 using pins = std::span<batch::pinned>;
 using number = std::uint64_t;
 
+struct blocks : allot::policies<allot::fit::runs, allot::ledger::pool> {};
+
 int main() {
     constexpr number batches = 64, parts = 8, rows = 32'768, bytes = 8 * rows; // 16 MiB of numbers
+    allot::account_line lines[8];
+    allot::account_peak most{lines};
     allot::oom::arbiter tasks;
     allot::account engine{allot::name{"engine"}, allot::limit{4_MiB}, tasks}, disk{allot::name{"disk"}};
-    allot::heap_memory heap;
-    allot::buffer_memory memory{heap};
+    engine.keep_peak(&most);
+    allot::chunk_arena<blocks> pool{engine, allot::name{"pool"}}; // bounded by the engine's limit, with what it keeps
+    allot::buffer_memory memory{pool};
     allot::spill_files files{disk, "/tmp"};
     allot::store data{engine, files};
     allot::executor run{tasks, engine, {.threads = 2}};
@@ -69,6 +77,6 @@ int main() {
 
     for (number n = 0; n != batches * rows; ++n) sum -= n * 0x9e37'79b9'7f4a'7c15;
     std::printf("%lu tasks, %lu began again; %lu MiB left memory, peak %zu KiB\n", run.stats().done,
-                run.stats().ran_out, data.stats().bytes_left >> 20, engine.peak() >> 10);
-    return sum == 0 && engine.peak() <= 4_MiB ? 0 : 1;
+                run.stats().ran_out, data.stats().bytes_left >> 20, most.charged() >> 10);
+    return sum == 0 && most.charged() <= 4_MiB ? 0 : 1;
 }

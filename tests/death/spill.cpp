@@ -42,7 +42,7 @@ TEST_CASE("halves of a buffer that is pinned", "[death][spill]") {
 }
 
 TEST_CASE("a buffer that was moved from is pinned", "[death][spill]") {
-    reported("a stored object that was moved from is pinned or taken", "", [](fixture& f) {
+    reported("an empty handle of a stored object is pinned or taken", "", [](fixture& f) {
         stored_buffer from = f.make();
         const stored_buffer to{std::move(from)};
         static_cast<void>(from.pin());

@@ -173,7 +173,7 @@ endforeach()
 program_test(flights device.small OUT "[1-9][0-9]* chunks dropped" "14 of 14 columns unchanged; [1-9][0-9]* events, [1-9][0-9]* waits, 0 hazards" "limit 192 KiB, charged 192 KiB"
     ARGS --device simulated --device-memory 192K)
 program_test(flights device.too_small CODE 12
-    ERR "^out of device memory: [0-9]+ bytes aligned to 256 bytes refused: over the limit: flights uses 0 bytes of [0-9]+ KiB\ndevice allocator flights" "limit 16 KiB, charged 0 bytes"
+    ERR "^out of device memory: [0-9]+ bytes aligned to 256 bytes refused: over the limit: flights uses 0 bytes of [0-9]+ KiB. the request needs [0-9]+ KiB\ndevice allocator flights" "limit 16 KiB, charged 0 bytes"
     ARGS --device simulated --device-memory 16K)
 program_test(flights device.json OUT "\"device\": {" "\"equal_columns\": 14," "\"dropped\": 0," "\"hazards\": 0," "\"allocator\": \"flights\"," "\"live_blocks\": 266,"
     ARGS --device simulated --json)
@@ -200,19 +200,19 @@ program_test(flights explain.json OUT "\"accounts_at_peak\": {" "\"name\": \"loa
 program_test(flights operator.refused CODE 12
     OUT "No answer: delays/join is refused [0-9]+ KiB; it uses [0-9]+ KiB of 300 KiB" "4 of 4 answers equal" "afterwards: 0 rows, charged 0 B"
     ERR "^out of memory: operator delays/join is refused [0-9]+ KiB: it uses [0-9]+ KiB of 300 KiB\n" "row manager delays/join/[a-z]+ "
-        "accounts of flights: [0-9.]+ [KM]iB used of 16 MiB, peak [0-9.]+ [KM]iB; largest holders:\n    load/read/flights: [0-9.]+ MiB charged"
-        "    delays/join/[a-z]+: [0-9]+ KiB charged"
+        "accounts of flights: [0-9.]+ [KM]iB used of 16 MiB, peak [0-9.]+ [KM]iB; largest holders:\n    load / load/read / load/read/flights: [0-9.]+ MiB charged"
+        "    delays / delays/join / delays/join/[a-z]+: [0-9]+ KiB charged"
     ARGS --threads 2 --operator-limit delays/join=300K)
 program_test(flights operator.json CODE 12 OUT "\"refused\": .\n    {\n      \"operator\": \"sorted/sort\",\n      \"requested\": [0-9]+,\n      \"used\": [0-9]+,\n      \"limit\": 102400\n"
     ERR "operator sorted/sort is refused" ARGS --json --operator-limit sorted/sort=100K)
 program_test(flights operator.reader CODE 12 ERR "^out of memory: operator load/read is refused [0-9]+ KiB: it uses [0-9.]+ [KM]iB of 1 MiB\n" "load/read/blocks: [0-9]+ KiB charged"
     ARGS --threads 2 --operator-limit read=1M)
-program_test(flights operator.blocks CODE 12 ERR "^out of memory: operator load/read is refused 128 KiB: it uses 0 bytes of 100 KiB\n" "out of memory: a buffer of 128 KiB for account load/read/blocks: over the limit: account load/read uses 0 bytes of 100 KiB"
+program_test(flights operator.blocks CODE 12 ERR "^out of memory: operator load/read is refused 128 KiB: it uses 0 bytes of 100 KiB\n" "out of memory: a buffer of 128 KiB for account load / load/read / load/read/blocks: over the limit: account load/read uses 0 bytes of 100 KiB"
     ARGS --operator-limit read=100K)
 program_test(flights operator.device CODE 12 ERR "^out of memory: operator device/copy is refused" ARGS --device simulated --operator-limit copy=1K)
 # Rows of the one thread, or a buffer of the other: whoever comes first to the limit.
 program_test(flights operator.whole CODE 12
-    ERR "^out of memory: ([0-9]+ bytes for [a-z]+ refused|a buffer of [0-9]+ KiB for account load/read/[a-z]+): over the limit: account flights uses [0-9.]+ MiB of 4 MiB\n"
+    ERR "^out of memory: ([0-9]+ bytes for [a-z]+ refused|a buffer of [0-9]+ KiB for account load / load/read / load/read/[a-z]+): over the limit: account flights uses [0-9.]+ MiB of 4 MiB(. the request needs [0-9]+ KiB)?\n"
     ARGS --memory 4M --operator-limit join=16M --threads 2)
 program_test(flights operator.enough OUT "5 of 5 answers equal" ARGS --threads 2 --operator-limit join=2M --operator-limit group=1M --operator-limit read=8M)
 program_test(flights operator.unknown CODE 2

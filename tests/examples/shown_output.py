@@ -6,10 +6,11 @@
     what the program of SOURCE prints between the line `-- PART` and the next line that begins with `-- `
     ```
 
-A line `...` of a block stands for any lines.
+A line `...` of a block stands for any lines. A count (`18,538`) or size (`80 KiB`) in the text of a section `##` that shows an
+output is in one of the section's blocks, too.
 
-shown_output.py SOURCE PROGRAM   exit code 1 unless each part that PROGRAM prints is shown, and each part shown is what it
-                                 prints. VARIES, what the system or the compiler decides, is not compared.
+shown_output.py SOURCE PROGRAM   exit code 1 unless each part that PROGRAM prints is shown, each part shown is what it
+                                 prints, and the text beside it has its numbers. VARIES, what the system or the compiler decides, is not compared.
 shown_output.py --write          compiles each SOURCE that is shown (with CXX) and updates the documents.
 """
 import difflib
@@ -29,7 +30,19 @@ VARIES = [
 
 root = pathlib.Path(__file__).resolve().parents[2]
 documents = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+number = re.compile(r"\d[\d.,']*(?:[ _][KMGT]iB)?(?<![.,'])")
 block = re.compile(r"(<!-- output of (\S+), ([^>]+) -->\n```text\n)(.*?)(?=```\n)", re.S)
+
+
+def numbers_of_no_block(text, source):
+    """The counts and sizes in the text beside the outputs of a source that no block there has."""
+    for section in re.split(r"^(?=## )", text, flags=re.M)[1:]:
+        if f"<!-- output of {source}, " in section:
+            fenced = re.compile(r"^```.*?^```", re.M | re.S)
+            has = {re.sub(r"[',]", "", n).replace("_", " ") for n in number.findall(" ".join(fenced.findall(section)))}
+            for n in number.findall(fenced.sub("", section)):
+                if not n.isdigit() and n.replace(",", "") not in has:
+                    yield f"{section.splitlines()[0]}: no block has {n}"
 
 
 def comparable(text):
@@ -67,6 +80,7 @@ def compare(source, program):
         text = document.read_text()
         if len(block.findall(text)) != text.count("<!-- output of "):
             wrong.append(f"{document.name}: an output is not followed by a block ```text")
+        wrong += [f"{document.name}, {it}" for it in numbers_of_no_block(text, source)]
         for _, of, part, old in block.findall(text):
             if of == source:
                 shown.add(part)

@@ -152,8 +152,9 @@ TEST_CASE("an arena for which the system has less address space than it was to h
     char text[512];
     allot::text_writer out{text};
     write(out, why);
-    CHECK(out.view() == "no address space: arena late uses 0 bytes of 4 MiB, which the system gave it of 8 MiB: raise "
-                        "ulimit -v");
+    CHECK(out.view() ==
+          "no address space: arena late uses 0 bytes of 4 MiB, which the system gave it of 8 MiB; the request "
+          "needs 6.06 MiB; raise ulimit -v");
     out.clear();
     rows.arena().report(out);
     CHECK(out.view().find("reserved 4 MiB of 8 MiB (the system refuses more: raise ulimit -v)") !=

@@ -132,13 +132,13 @@ namespace detail {
     text_writer text{line};
     const account_path path = by.path();
     text.put("allot: out of memory: ").bytes(s.requested).put(" for account ").name(path.text()).put(": ");
-    write(text, s);
+    write(text, s, s.requested);
     by.write_failures(text, s);
     raise(out_of_memory(
         text.view(),
         [&](text_writer& out) {
             out.put("out of memory: ").bytes(s.requested).put(" for account ").name(path.text()).put(" refused: ");
-            write(out, s);
+            write(out, s, s.requested);
             out.newline();
             write_top_holders(out, by.root(), s);
             write_top_holders(out, by.root());

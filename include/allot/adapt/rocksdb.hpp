@@ -156,7 +156,8 @@ template <rocksdb_source Source> class rocksdb_memory final : public rocksdb::Me
             if (allot::account& a = source.account(); !a.is_open())
                 allot::detail::raise_refused(
                     [](text_writer& out) { out.put("out of memory: RocksDB's cache"); }, "its source", "",
-                    {.outcome = charge_outcome::closed, .by = refuser::account, .name = a.name()}, [](text_writer&) {});
+                    {.outcome = charge_outcome::closed, .by = refuser::account, .name = a.name()}, 0,
+                    [](text_writer&) {});
     }
     Source& source() const noexcept { return *source_; }
 

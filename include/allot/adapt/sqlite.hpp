@@ -117,7 +117,7 @@ template <class Source> void rethrow_sqlite_refusal(const Source& source) {
     const charge_status why = sqlite.refusals.get(true);
     if (why.outcome == charge_outcome::fits) return;
     const auto request = [&](text_writer& out) { out.put("out of memory: ").bytes(why.requested); };
-    allot::detail::raise_refused(request, "SQLite's memory", "", why, [&](text_writer& out) {
+    allot::detail::raise_refused(request, "SQLite's memory", "", why, why.requested, [&](text_writer& out) {
         if constexpr (requires { source.report(out); }) source.report(out);
     });
 }

@@ -112,7 +112,8 @@ template <class Set> class torch_pluggable {
         };
         allot::detail::raise_refused(
             request, "PyTorch's device memory", "",
-            {.outcome = charge_outcome::misused, .requested = bytes < 0 ? 0 : size, .name = what}, [](text_writer&) {});
+            {.outcome = charge_outcome::misused, .requested = bytes < 0 ? 0 : size, .name = what}, size,
+            [](text_writer&) {});
     }
     memory_type& memory(int device, std::ptrdiff_t bytes) {
         if (memory_type* const there = used(device); ALLOT_LIKELY(there != nullptr)) return *there;

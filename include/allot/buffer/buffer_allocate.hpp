@@ -165,7 +165,7 @@ ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account* lender,
     const account_path path = by.path();
     const auto write_refusal = [&](text_writer& out) {
         out.put("a ").put(what).put(" of ").bytes(bytes).put(" for account ").name(path.text()).put(": ");
-        write(out, why);
+        write(out, why, bytes);
     };
     text_writer text{line};
     text.put("allot: out of memory: ");

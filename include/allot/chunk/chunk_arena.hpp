@@ -327,7 +327,7 @@ template <class Set> class chunk_arena {
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
     [[noreturn]] ALLOT_COLD void raise_no_table() const {
         detail::raise_refused([](text_writer& out) { out.put("out of memory: the block table of a chunk arena"); },
-                              set_name(), name_, {.outcome = charge_outcome::no_memory, .by = refuser::system},
+                              set_name(), name_, {.outcome = charge_outcome::no_memory, .by = refuser::system}, 0,
                               [](text_writer& out) { out.put("  to mend: more of ulimit -v or vm.max_map_count"); });
     }
     // Its own bytes, the first and last OS pages of its block table, and those of its arena's tables.

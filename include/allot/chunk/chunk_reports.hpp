@@ -60,7 +60,7 @@ template <class Blocks>
         blocks.report(out);
         out.put("  tried: the caches of all threads, free pages of the chunks, other clients of the arena").newline();
     };
-    raise_refused(request, set, blocks.name(), why, page, [&](text_writer& out) {
+    raise_refused(request, set, blocks.name(), why, asked.bytes, page, [&](text_writer& out) {
         if constexpr (requires { blocks.account(); }) blocks.account().write_failures(out, why);
     });
 }

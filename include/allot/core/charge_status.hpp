@@ -76,7 +76,7 @@ struct charge_status {
     refuser by = refuser::none;
     std::uint8_t halved = 0;     // no_address_space: how often the system had an arena halve what it was to reserve
     const account* at = nullptr; // the account that refused, or whose limit is exceeded; dangles once that account ends
-    std::size_t requested = 0;   // bytes requested of what refused: of an arena or its limit whole pages
+    std::size_t requested = 0;   // bytes requested of what refused: where it pays for pages whole pages
     std::size_t used = 0;
     std::size_t limit = 0; // SIZE_MAX: none
     const char* name =
@@ -99,8 +99,9 @@ constexpr charge_status refusal_of(charge_status s) noexcept {
     return s.refused = charge_outcome::fits, s;
 }
 
-/// Writes "over the limit: account query 7 uses 95 MiB of 100 MiB", or "closed: account query 7".
-constexpr void write(text_writer& out, const charge_status& s) noexcept {
+/// Writes "over the limit: account query 7 uses 95 MiB of 100 MiB; the request needs 20 MiB", or "closed: account query
+/// 7". What it needs is left out where it is `named`: the bytes that the text in front of it says.
+constexpr void write(text_writer& out, const charge_status& s, std::size_t named = 0) noexcept {
     constexpr std::string_view kinds[] = {"", "account ", "", "arena ", "the device of ", ""};
     constexpr std::string_view nameless[] = {"", "an account", "it", "its arena", "its device", "the system"};
     out.put(text_of(s.outcome));
@@ -118,11 +119,13 @@ constexpr void write(text_writer& out, const charge_status& s) noexcept {
         out.put(" of 2^63 - 1 bytes, which no sum may exceed");
     else if (s.limit == SIZE_MAX) out.put(", without a limit");
     else out.put(" of ").bytes(s.limit);
-    if (s.outcome != charge_outcome::no_address_space) return;
+    const bool is_full = s.outcome == charge_outcome::no_address_space;
+    if (is_full && s.halved != 0) out.put(", which the system gave it of ").bytes(s.limit << s.halved);
+    if (s.requested != named) out.put("; the request needs ").bytes(s.requested);
+    if (!is_full) return;
     constexpr std::size_t most = std::size_t{1} << 47; // of a process
     if (s.requested >= most) out.put("; no process has as much");
-    else if (s.halved == 0) out.put("; pass a larger reserve_bytes");
-    else out.put(", which the system gave it of ").bytes(s.limit << s.halved).put(": raise ulimit -v");
+    else out.put(s.halved == 0 ? "; pass a larger reserve_bytes" : "; raise ulimit -v");
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -102,7 +102,7 @@ enum class misuse {
     inactive_scope,     // a task_thread joins a retry_scope that has no task, or has ended
     open_latch,         // a latch is counted down more often than its count
     pinned_halves,      // halves() of a stored object that is pinned
-    moved_from,         // a stored object that was moved from is pinned or taken
+    moved_from,         // an empty handle of a stored object is pinned or taken
     living_pin,         // a stored object ends, or is taken, while it is pinned
     changed_while_read, // a stored object that pin() showed was changed: the change is lost
     not_storable,       // what is put into a store has memory that cannot be made again: a foreign block
@@ -158,7 +158,8 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a task_thread joins a retry_scope without a task, or that has ended: join one of a thread with a task_thread",
         "a latch is counted down more often than its count",
         "halves() of a stored object that is pinned: end its pins first",
-        "a stored object that was moved from is pinned or taken: use the one that it was moved to",
+        "an empty handle of a stored object is pinned or taken: use the one that it was moved to, or that put() "
+        "returned",
         "a stored object ends, or is taken, while others pin it: end their pins first",
         "a stored object was changed that pin() showed: the change is lost; call pin_to_change()",
         "a foreign block is put into a store, which cannot make it again: copy it first",

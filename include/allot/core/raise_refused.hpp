@@ -18,19 +18,20 @@ struct writes_nothing {
     void operator()(text_writer&) const noexcept {}
 };
 // Raises an out_of_memory: the line "allot: REQUEST refused by BY NAME: WHY" and what more(out) writes, and a page of
-// "REQUEST refused: WHY" and what rest(out) writes. `request` writes "out of memory: 64 bytes for order".
+// "REQUEST refused: WHY" and what rest(out) writes. `request` writes "out of memory: 64 bytes for order"; `named`: the
+// bytes that it names.
 template <class Request, class Rest, class More = writes_nothing>
 [[noreturn]] ALLOT_COLD void raise_refused(Request request, std::string_view by, std::string_view name,
-                                           const charge_status& why, Rest rest, More more = {}) {
+                                           const charge_status& why, std::size_t named, Rest rest, More more = {}) {
     char line[out_of_memory::line_bytes];
     text_writer text{line};
     request(text.put("allot: "));
     text.put(" refused by ").brief(by).put(name.empty() ? "" : " ").brief(name);
-    write(text.put(": "), why);
+    write(text.put(": "), why, named);
     more(text);
     const auto write_page = [&](text_writer& out) {
         request(out);
-        write(out.put(" refused: "), why);
+        write(out.put(" refused: "), why, named);
         rest(out.newline());
     };
     raise(out_of_memory(text.view(), write_page, why));

@@ -61,9 +61,10 @@ template <class Gpu>
         if constexpr (requires { gpu.account(); }) write_top_holders(out, gpu.account().root(), why);
         write_device_report(out, gpu);
     };
-    raise_refused(request, type_name_c_str<typename Gpu::set>(), gpu.name(), why, page, [&](text_writer& out) {
-        if constexpr (requires { gpu.account(); }) gpu.account().write_failures(out, why);
-    });
+    raise_refused(request, type_name_c_str<typename Gpu::set>(), gpu.name(), why, asked.bytes, page,
+                  [&](text_writer& out) {
+                      if constexpr (requires { gpu.account(); }) gpu.account().write_failures(out, why);
+                  });
 }
 
 } // namespace detail

@@ -89,7 +89,7 @@ inline const verdict_error* find_verdict(const std::exception_ptr& thrown, verdi
     refusal.at = nullptr;
     text.put("allot: out of memory: ").put(what).put("; attempts: ").number(scope.attempts());
     text.put("; the last one requested ").bytes(why.requested).put(": ");
-    write(text, refusal);
+    write(text, refusal, refusal.requested);
     scope.write_failures(text);
     const auto write_page = [&](text_writer& out) {
         out.put(text.view()).newline();

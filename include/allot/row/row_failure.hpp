@@ -31,7 +31,7 @@ template <class Core>
         out.put("  tried: empty pages of all heaps, the shared caches, single free slots");
         out.put(policies::per_thread ? ", the caches of all threads" : "").newline();
     };
-    raise_refused(request, core.set_name(), core.name(), why, page, [&](text_writer& out) {
+    raise_refused(request, core.set_name(), core.name(), why, asked.bytes, page, [&](text_writer& out) {
         if constexpr (policies::in_tree) core.ledger().account().write_failures(out, why);
     });
 }

@@ -36,7 +36,8 @@ class task_error : public std::exception, public std::nested_exception {
 
 namespace detail {
 
-// Of the exception that is handled: whether it is one of memory that ran out, or has one nested.
+// Of the exception that is handled: whether it is one of memory that ran out, or has one nested. A misuse, as a pin of
+// an empty handle, and a closed account are none: the next attempt would end so, too.
 inline bool ran_out_of_memory() noexcept {
     verdict_error copy{{}, memory_kind::host};
     if (oom::detail::find_verdict(std::current_exception(), copy) != nullptr)
@@ -44,7 +45,7 @@ inline bool ran_out_of_memory() noexcept {
     try {
         throw;
     } catch (const memory_error& e) {
-        return e.why().outcome != charge_outcome::closed;
+        return e.why().outcome != charge_outcome::closed && e.why().outcome != charge_outcome::misused;
     } catch (const std::bad_alloc&) {
         return true;
     } catch (const std::nested_exception& e) {
@@ -78,7 +79,7 @@ inline std::string_view why_it_ran_out(const std::exception& e, const account& m
         out.put(": ").put(e.what());
     } else {
         out.put("; the last one requested ").bytes(copy.why().requested).put(": ");
-        write(out, refusal_of(copy.why()));
+        write(out, refusal_of(copy.why()), copy.why().requested);
     }
     if (!says_why()) memory.write_failures(out);
     return out.view();

@@ -326,7 +326,7 @@ TEST_CASE("a name that is null is an empty one", "[accounts]") {
     char text[128];
     allot::text_writer out{text};
     write(out, query.try_charge(11));
-    CHECK(out.view() == "over the limit: an account uses 0 bytes of 10 bytes");
+    CHECK(out.view() == "over the limit: an account uses 0 bytes of 10 bytes; the request needs 11 bytes");
 }
 
 TEST_CASE("more buffers than an account can count are counted, and none is retained", "[accounts]") {

@@ -56,7 +56,8 @@ TEST_CASE("accounts: the largest charge, and its sum with others", "[accounts]")
     char text[200];
     text_writer out{text};
     write(out, s);
-    CHECK(out.view() == "over the limit: account root uses 100 bytes of 2^63 - 1 bytes, which no sum may exceed");
+    CHECK(out.view() == "over the limit: account root uses 100 bytes of 2^63 - 1 bytes, which no sum may exceed; the "
+                        "request needs 8.00 EiB");
     CHECK(leaf.try_charge(whole + 1).at == &leaf);
     CHECK_FALSE(leaf.try_charge(SIZE_MAX));
     CHECK_FALSE(leaf.force_charge(SIZE_MAX));
@@ -73,7 +74,8 @@ TEST_CASE("accounts: a forced charge beyond the largest sum names that, not a li
     char text[200];
     text_writer out{text};
     write(out, query.force_charge(PTRDIFF_MAX));
-    CHECK(out.view() == "over the limit: account query uses 2 MiB of 2^63 - 1 bytes, which no sum may exceed");
+    CHECK(out.view() == "over the limit: account query uses 2 MiB of 2^63 - 1 bytes, which no sum may exceed; the "
+                        "request needs 8.00 EiB");
     CHECK(query.used() == 2_MiB);
     query.refund(2_MiB);
 }

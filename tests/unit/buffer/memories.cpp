@@ -154,7 +154,9 @@ TEST_CASE_METHOD(fixture, "a refused buffer names the exhausted memory, or the a
         static_cast<void>(from_pool.allocate(a, 200'000));
         FAIL("it was not refused");
     } catch (const allot::out_of_memory& e) {
-        CHECK_THAT(e.what(), ContainsSubstring("for account query / a: over the limit: pool uses 64 KiB of 64 KiB"));
+        CHECK_THAT(e.what(),
+                   ContainsSubstring(
+                       "for account query / a: over the limit: pool uses 64 KiB of 64 KiB; the request needs 256 KiB"));
         CHECK(e.why().name == std::string{"pool"});
     }
 #endif

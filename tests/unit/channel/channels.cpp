@@ -125,8 +125,9 @@ TEST_CASE("a channel that is full says who holds its memory", "[channels]") {
     } catch (const allot::out_of_memory& e) {
         report = e.report();
     }
-    for (const char* const text : {"account channel 1 uses 992 KiB of 1 MiB", "row manager rows of channel 1",
-                                   "  rows of channel 1: ", "  global rows of channel 1: "})
+    for (const char* const text :
+         {"account channel 1 uses 992 KiB of 1 MiB; the request needs 64 KiB\n", "row manager rows of channel 1",
+          "  channel 1 / rows of channel 1: ", "  channel 1 / global rows of channel 1: "})
         CHECK_THAT(report, ContainsSubstring(text));
 }
 

@@ -2,6 +2,9 @@
 
 #include <allot/account/account.hpp>
 #include <allot/chunk_arena.hpp>
+#include <allot/fit/best.hpp>
+#include <allot/fit/buddy.hpp>
+#include <allot/fit/runs.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/row_manager.hpp>
 
@@ -19,12 +22,33 @@ using allot::detail::memory_request;
 namespace {
 
 struct in_tree : allot::policies<allot::ledger::tree, allot::oom::null> {};
+template <class Fit> struct fitted : allot::with<in_tree, Fit> {};
 
 constexpr std::size_t most_uncharged = account_books::most_uncharged;
 
 bool pay(account_books& books) {
     memory_request asked{1};
     return books.pay(asked);
+}
+// Of 16 MiB in blocks or rows of that many bytes: books in bytes, with those that are charged to nobody.
+template <class Objects, class Allocate, class Release>
+std::size_t books_of(std::size_t bytes, Allocate allocate, Release release) {
+    account root{name{"root"}};
+    Objects of{root};
+    std::vector<void*> all(16_MiB / bytes);
+    for (void*& p : all) p = allocate(of, bytes);
+    const std::size_t books = of.stats().books + allot::detail::node_of(root).tree().uncharged_books.load();
+    for (void* const p : all) release(of, p);
+    return books;
+}
+template <class Fit> std::size_t books_of_blocks(std::size_t bytes) {
+    return books_of<allot::chunk_arena<fitted<Fit>>>(
+        bytes, [](auto& of, std::size_t n) { return of.try_allocate(n).address; },
+        [](auto& of, void* p) { of.deallocate(p); });
+}
+std::size_t books_of_rows(std::size_t bytes) {
+    return books_of<allot::row_manager<in_tree>>(
+        bytes, [](auto& of, std::size_t n) { return of.try_allocate(n); }, [](auto& of, void* p) { of.release(p); });
 }
 
 } // namespace
@@ -170,4 +194,17 @@ TEST_CASE("row managers and chunk arenas are charged for what they make", "[ledg
         CHECK(blocks.used() == blocks.stats().books);
     }
     CHECK(root.used() == 0);
+}
+
+// What docs/accounts.md says of each.
+TEST_CASE("books are in proportion to live blocks under fit::best alone", "[ledger][books]") {
+    for (const std::size_t bytes : {64, 256, 1024}) {
+        CAPTURE(bytes);
+        const std::size_t blocks = 16_MiB / bytes;
+        CHECK(books_of_blocks<allot::fit::best>(bytes) > 40 * blocks);
+        CHECK(books_of_blocks<allot::fit::best>(bytes) < 82 * blocks + 512_KiB);
+        CHECK(books_of_blocks<allot::fit::runs>(bytes) < 16_MiB / 20);
+        CHECK(books_of_blocks<allot::fit::buddy>(bytes) < 16_MiB / 20);
+        CHECK(books_of_rows(bytes) < 40_KiB);
+    }
 }

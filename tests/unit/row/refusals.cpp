@@ -59,7 +59,7 @@ TEST_CASE("every handle says that the manager's own limit refused", "[row][refus
     CHECK(why.requested >= 1_MiB);
     while (rows.try_allocate(1000, untyped, &why) != nullptr) CHECK(why.fitted());
     check_over_limit(why, "orders", 256_KiB);
-    CHECK(text_of(why) == "over the limit: orders uses 256 KiB of 256 KiB");
+    CHECK(text_of(why) == "over the limit: orders uses 256 KiB of 256 KiB; the request needs 64 KiB");
     why = {};
     CHECK(local.try_allocate(1000, untyped, &why) == nullptr);
     check_over_limit(why, "orders", 256_KiB);
@@ -88,7 +88,7 @@ TEST_CASE("an arena says whether its limit, its address space or the system refu
         allot::row_manager<borrowing> rows{shared, name{"orders"}, unheard};
         while (rows.try_allocate(1000, untyped, &why) != nullptr) continue;
         CHECK(why.by == refuser::arena);
-        CHECK(text_of(why) == "over the limit: arena shared uses 128 KiB of 128 KiB");
+        CHECK(text_of(why) == "over the limit: arena shared uses 128 KiB of 128 KiB; the request needs 64 KiB");
     }
     {
         allot::row_manager<charges_nothing> rows{name{"orders"}, small, allot::reserve_bytes{256_KiB}};
@@ -96,7 +96,8 @@ TEST_CASE("an arena says whether its limit, its address space or the system refu
         CHECK(rows.try_allocate(512_KiB, untyped, &why) == nullptr);
         CHECK(why.outcome == charge_outcome::no_address_space);
         CHECK(why.by == refuser::arena);
-        CHECK(text_of(why) == "no address space: arena orders uses 64 KiB of 256 KiB; pass a larger reserve_bytes");
+        CHECK(text_of(why) == "no address space: arena orders uses 64 KiB of 256 KiB; the request needs 576 KiB; pass "
+                              "a larger reserve_bytes");
         rows.release(row);
     }
 }
@@ -108,7 +109,7 @@ TEST_CASE("an account says which level of the tree refused", "[row][refusal]") {
     allot::row_manager<in_tree> rows{query, name{"orders"}, small, unheard};
     while (rows.try_allocate(1000, untyped, &why) != nullptr) continue;
     CHECK(why.at == &query);
-    CHECK(text_of(why) == "over the limit: account query 7 uses 256 KiB of 256 KiB");
+    CHECK(text_of(why) == "over the limit: account query 7 uses 256 KiB of 256 KiB; the request needs 64 KiB");
     rows.set_limit(64_KiB);
     CHECK(rows.try_allocate(1000, untyped, &why) == nullptr);
     CHECK(why.at == &rows.account());
@@ -116,7 +117,7 @@ TEST_CASE("an account says which level of the tree refused", "[row][refusal]") {
     query.set_limit(SIZE_MAX);
     CHECK(other.try_charge(768_KiB).charged());
     CHECK(rows.try_allocate(1000, untyped, &why) == nullptr);
-    CHECK(text_of(why) == "over the limit: account engine uses 1 MiB of 1 MiB");
+    CHECK(text_of(why) == "over the limit: account engine uses 1 MiB of 1 MiB; the request needs 64 KiB");
     other.refund(768_KiB);
 }
 
@@ -131,7 +132,9 @@ TEST_CASE("out_of_memory names what refused, and the holders below the account t
         for (;;) static_cast<void>(rows.allocate(1000));
     } catch (const allot::out_of_memory& e) {
         CHECK_THAT(e.what(), ContainsSubstring("allot: out of memory: 1000 bytes for row refused by "));
-        CHECK_THAT(e.what(), ContainsSubstring(" orders: over the limit: account query 7 uses 964 KiB of 1 MiB"));
+        CHECK_THAT(e.what(),
+                   ContainsSubstring(
+                       " orders: over the limit: account query 7 uses 964 KiB of 1 MiB; the request needs 64 KiB"));
         CHECK(e.why().outcome == charge_outcome::over_limit);
         CHECK(e.why().at == &query);
         CHECK(e.why().limit == 1_MiB);

@@ -496,6 +496,35 @@ TEST_CASE("a kernel that splits its work by itself does so once it is alone", "[
     CHECK(sum == 48);
 }
 
+TEST_CASE("an empty handle as an input ends its group at once: that is no lack of memory", "[task][executor]") {
+    if constexpr (ALLOT_CHECKED != 0) return; // it aborts there: tests/death
+    fixture f;
+    executor run{f.tasks, f.engine};
+    batch moved = f.put(f.engine, 100);
+    const batch now{std::move(moved)};
+    task_group query{run, name{"query"}};
+    int calls = 0;
+    const auto is_misused = [&] {
+        const bool said = message_of(query) == "allot: task sum of query: allot: an empty handle of a stored object is "
+                                               "pinned or taken: use the one that it was moved to, or that put() "
+                                               "returned";
+        return said && calls == 0 && run.stats().ran_out == 0;
+    };
+    SECTION("that nothing was put into") {
+        query.add({.name = "sum"}, allot::inputs(batch{}), [&](std::span<batch::pinned>) { ++calls; });
+        CHECK(is_misused());
+    }
+    SECTION("that was moved from") {
+        query.add({.name = "sum"}, allot::inputs(std::move(moved)), [&](std::span<batch::pinned>) { ++calls; });
+        CHECK(is_misused());
+    }
+    SECTION("that the kernel takes") {
+        query.add({.name = "sum"}, allot::inputs(batch{}),
+                  [&](std::span<batch> in) { std::move(in[0]).take(), ++calls; });
+        CHECK(is_misused());
+    }
+}
+
 TEST_CASE("errors of an executor say what was asked for, and where", "[task][executor]") {
     fixture f;
     executor run{f.tasks, f.engine, {.attempts = 3}};

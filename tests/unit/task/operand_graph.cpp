@@ -77,6 +77,20 @@ TEST_CASE("an operand begins when those that it depends on are done; results end
     }
 }
 
+TEST_CASE("an operand whose result is an empty handle ends the group at its first user", "[task][operands]") {
+    if constexpr (ALLOT_CHECKED != 0) return; // it aborts there: tests/death
+    fixture f;
+    executor run{f.tasks, f.engine};
+    task_group query{run, name{"query"}};
+    graph_of_batches graph{query};
+    const auto a = graph.add({.name = "a"}, {}, [](std::span<batch::pinned>, task_step&) { return batch{}; });
+    graph.add({.name = "b"}, {a}, f.sum(1));
+    graph.start();
+    CHECK_THAT(message_of(query),
+               ContainsSubstring("allot: task b of query: allot: an empty handle of a stored object"));
+    CHECK(run.stats().ran_out == 0);
+}
+
 TEST_CASE("random graphs in too little memory have the results of a plain loop", "[task][operands][model]") {
     std::mt19937_64 random{11};
     for (int round = 0; round != 20; ++round) {
