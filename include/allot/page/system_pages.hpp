@@ -107,6 +107,7 @@ class system_pages {
 
     // Whether the policy asks for locking, and the system never refused it.
     bool are_locked() const noexcept { return wants_lock_ && !lock_refused_.load(std::memory_order_relaxed); }
+    std::byte* at(std::size_t page) const noexcept { return begin_ + (page << shift_); }
     std::size_t bytes_of(std::size_t pages) const noexcept { return pages << shift_; }
     unsigned shift() const noexcept { return shift_; }
     // Bytes in memory, by the system's count. Walks over the committed ranges.
@@ -119,7 +120,6 @@ class system_pages {
     static constexpr std::size_t huge_from = std::size_t{16} << 20; // from either end
     static constexpr std::size_t huge_page = std::size_t{2} << 20;  // the smallest size of a huge OS page
 
-    std::byte* at(std::size_t page) const noexcept { return begin_ + (page << shift_); }
     void advise_huge(std::size_t from, std::size_t to, bool upward) noexcept {
         const std::size_t plain = huge_from >> shift_;
         if (upward) from = max(from, plain);
