@@ -142,6 +142,7 @@
 #endif
 #define ALLOT_NOINLINE __attribute__((noinline))
 #define ALLOT_NO_THREAD_CHECK __attribute__((noinline, no_sanitize("thread"))) // it reads what other threads write
+#define ALLOT_NO_ADDRESS_CHECK __attribute__((noinline, no_sanitize_address))  // it uses what others must not
 #define ALLOT_COLD __attribute__((cold, noinline))
 #define ALLOT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define ALLOT_UNLIKELY(x) __builtin_expect(!!(x), 0)

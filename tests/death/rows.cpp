@@ -1,5 +1,6 @@
 // Misuse of rows aborts in checked builds, with a message that names the set, the heap and the row type.
 #include <support/catch.hpp>
+#include <support/damage.hpp>
 #include <support/dies_telling.hpp>
 #include <support/row_sets.hpp>
 
@@ -230,14 +231,14 @@ TEST_CASE("damage is reported and ends the program, unless it has a sink of its 
     dies(
         [](fixture& f) {
             auto* const p = static_cast<char*>(f.heap.allocate());
-            p[allot::capacity(p)] ^= 1;
+            stray_change(p + allot::capacity(p));
             f.heap.release(p);
         },
         "bytes behind a row were written", "heap order", "row type order");
     dies(
         [](fixture& f) {
             auto* const p = static_cast<char*>(f.rows.allocate(5_MiB, order));
-            p[allot::capacity(p) + 3] ^= 1;
+            stray_change(p + allot::capacity(p) + 3);
             f.rows.release(p);
         },
         "bytes behind a row were written", "heap huge", "row type order");
@@ -256,7 +257,7 @@ TEST_CASE("damage is reported and ends the program, unless it has a sink of its 
         allot::row_manager<sets::plain> rows{
             allot::limit{8_MiB}, allot::damage_sink{[](void*, const allot::misuse_report&) noexcept { ++reported; }}};
         auto* const p = static_cast<char*>(rows.allocate(40));
-        p[allot::capacity(p)] ^= 1;
+        stray_change(p + allot::capacity(p));
         rows.release(p);
         if (reported != 1) ::_exit(1);
     });

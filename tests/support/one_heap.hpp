@@ -52,6 +52,8 @@ template <class Slots> struct one_heap {
     std::byte* pop_of(heap_type& of) {
         return request([&](auto& asked) { return of.pop(asked); });
     }
+    // A slot may be used from now on, as that of a row.
+    static void begin(const heap_type& of, std::byte* slot) { heap_type::page::unpoison(of.cut(), slot); }
     template <class Cache> std::byte* refill(Cache& cache) {
         return request([&](auto& asked) { return heap->refill(cache, asked); });
     }

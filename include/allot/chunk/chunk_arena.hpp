@@ -32,6 +32,7 @@
 #include <allot/core/values.hpp>
 #include <allot/page/page_steps.hpp>
 #include <allot/sys/lock_rank.hpp>
+#include <allot/sys/poison.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -388,7 +389,14 @@ template <class Set> class chunk_arena {
     ALLOT_ALWAYS_INLINE void put(unsigned c, std::size_t at, const void* p) noexcept {
         auto* const start = const_cast<std::byte*>(static_cast<const std::byte*>(p));
         core_.map().set(at, map::cached(c));
+        if constexpr (host_access) sys::poison(start, core_.config().bytes[c]);
         if (ALLOT_UNLIKELY(!core_.push(c, start))) core_.give(c, start);
+    }
+    // Makes a block that is `cached` in the block table live. It is poisoned until then.
+    ALLOT_ALWAYS_INLINE block start(std::byte* p, unsigned c) noexcept {
+        core_.map().set(core_.heap().distance(p), map::live(c));
+        if constexpr (host_access) sys::unpoison(p, core_.config().bytes[c]);
+        return {p, core_.config().bytes[c]};
     }
 
     // A block from a cache, which has none of pages; none: try_again() may have one.
@@ -397,8 +405,7 @@ template <class Set> class chunk_arena {
         if (ALLOT_LIKELY(has_class(bytes) && align <= unit && is_power_of_two(align))) {
             const unsigned c = classes::class_of(bytes);
             if (std::byte* const p = core_.pop(c, bytes); ALLOT_LIKELY(p != nullptr)) {
-                core_.map().set(core_.heap().distance(p), map::live(c));
-                return {p, core_.config().bytes[c]};
+                return start(p, c);
             }
         }
         return {};
@@ -442,9 +449,7 @@ template <class Set> class chunk_arena {
         const std::size_t bytes = asked.bytes != 0 ? asked.bytes : 1;
         if (const unsigned c = class_for(bytes, align); c != no_class) {
             std::byte* const p = core_.take(c, align, asked);
-            if (p == nullptr) return {};
-            core_.map().set(core_.heap().distance(p), map::live(c));
-            return {p, classes::bytes_of(c)};
+            return p != nullptr ? start(p, c) : block{};
         }
         const std::size_t pages = ceil_div(bytes, arena().page_bytes());
         std::byte* const p = core_.heap().take_pages(pages, align, asked);

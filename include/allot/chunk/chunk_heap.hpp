@@ -26,6 +26,7 @@
 #include <allot/page/pages_in_transit.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
+#include <allot/sys/poison.hpp>
 
 #include <array>
 #include <atomic>
@@ -114,6 +115,9 @@ template <class Policies> class chunk_heap {
         const std::size_t now = fit_.bytes_of(address);
         for (unsigned c = classes::class_of(now); to < c; --c)
             if (classes::bytes_of(c) <= now) to = c;
+        const std::size_t has = classes::bytes_of(to);
+        if constexpr (Policies::host_access) // of the rest another block may be made once lock_ is free
+            has < now_has ? sys::poison(block + has, now_has - has) : sys::unpoison(block + now_has, has - now_has);
         --out_[from];
         ++out_[to];
         if (to < from) note_free();
@@ -286,6 +290,7 @@ template <class Policies> class chunk_heap {
         pages_in_transit::move taken{in_transit_};
         std::byte* const p = pages_.take(pages, asked, taken);
         if (p == nullptr) return 0;
+        if constexpr (Policies::host_access) sys::poison(p, chunk); // until it is a block
         map_.set_words(page_of(p), pages, 1);
         bool added = false;
         std::uint32_t got = 0;
@@ -367,7 +372,7 @@ template <class Policies> class chunk_heap {
     std::atomic<std::uint32_t> waiting_{0};
     std::atomic<bool> excess_{false}; // more is free than trim_threshold_
     pages_in_transit in_transit_;
-    page_blocks<pages_type> blocks_; // after the members that it uses
+    page_blocks<pages_type, Policies::host_access> blocks_; // after the members that it uses
     mutable basic_spin_lock<lock_rank::heap> lock_;
     fit_type fit_{unit, charged_metadata{books_}};
     std::size_t most_bytes_ = 0; // of the fit so far

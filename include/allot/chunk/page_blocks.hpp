@@ -18,6 +18,7 @@
 #include <allot/page/page_arena.hpp>
 #include <allot/page/pages_in_transit.hpp>
 #include <allot/page/regrow.hpp>
+#include <allot/sys/poison.hpp>
 #include <allot/watch/event_ring.hpp>
 
 #include <atomic>
@@ -27,8 +28,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// Pages: a charged_pages.
-template <class Pages> class page_blocks {
+// Pages: a charged_pages. HostAccess: the host may touch the pages.
+template <class Pages, bool HostAccess> class page_blocks {
   public:
     page_blocks(Pages& pages, block_table& map, pages_in_transit& in_transit, std::size_t kept_pages) noexcept
         : pages_(pages), map_(map), in_transit_(in_transit), kept_(kept_pages) {}
@@ -40,6 +41,7 @@ template <class Pages> class page_blocks {
         const bool grows = more == 0 && grows_.load(std::memory_order_relaxed) == pages;
         if (std::size_t first = 0; more == 0 && !grows && kept_.take(pages, first)) {
             pages_.arena().set_used(address_of(first), pages);
+            if constexpr (HostAccess) sys::expose(address_of(first), pages << shift());
             return start(first);
         }
         pages_in_transit::move taken{in_transit_};
@@ -63,6 +65,7 @@ template <class Pages> class page_blocks {
         live_.fetch_sub(1, std::memory_order_relaxed);
         if (!kept_.keeps(pages)) return drop(p, [] {});
         map_.set(distance(p), block_table::kept);
+        if constexpr (HostAccess) sys::poison(p, pages << shift());
         while (!kept_.keep(page_of(p), pages))
             if (drop_kept() == 0) return drop(p, [] {});
     }

@@ -158,8 +158,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a task_thread joins a retry_scope without a task, or that has ended: join one of a thread with a task_thread",
         "a latch is counted down more often than its count",
         "halves() of a stored object that is pinned: end its pins first",
-        "an empty handle of a stored object is pinned or taken: use the one that it was moved to, or that put() "
-        "returned",
+        "an empty handle of a stored object is pinned or taken: use the one that it was moved to or put() returned",
         "a stored object ends, or is taken, while others pin it: end their pins first",
         "a stored object was changed that pin() showed: the change is lost; call pin_to_change()",
         "a foreign block is put into a store, which cannot make it again: copy it first",

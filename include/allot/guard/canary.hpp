@@ -10,10 +10,10 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/sys/poison.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
@@ -44,11 +44,11 @@ struct canary {
     }
     ALLOT_ALWAYS_INLINE static std::uint32_t found(const std::byte* row, std::size_t room) noexcept {
         std::uint32_t word;
-        std::memcpy(&word, row + room - sizeof word, sizeof word);
+        sys::read_hidden(&word, row + room - sizeof word, sizeof word);
         return word;
     }
     static void put(std::byte* row, std::size_t room, std::uint32_t word) noexcept {
-        std::memcpy(row + room - sizeof word, &word, sizeof word);
+        sys::write_hidden(row + room - sizeof word, &word, sizeof word);
     }
 };
 // Kept in each page's header and in the heap.

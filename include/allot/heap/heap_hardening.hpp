@@ -44,7 +44,7 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
     heap_hardening& operator=(const heap_hardening&) = delete;
 
     // Usable bytes of a row, its type's checksum included.
-    static std::size_t usable(const heap_layout& of) noexcept { return of.room() - Guard::row_bytes; }
+    static std::size_t usable(const heap_layout& of) noexcept { return page::usable(of.cut); }
     // True if the canary behind the row is unchanged.
     bool is_intact([[maybe_unused]] const heap_layout& of, [[maybe_unused]] const std::byte* row) const noexcept {
         if constexpr (has_canary<Guard>) return canary_.intact(row, of.room(), of.in_arena(row));
@@ -76,7 +76,11 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
     }
     // Call when a slot is handed out for the first time.
     void begin_slot(const heap_layout& of, std::byte* row) const noexcept {
-        if constexpr (Guard::wipes) sys::wipe(row, usable(of));
+        if constexpr (Guard::wipes) {
+            page::expose(of.cut, row);
+            sys::wipe(row, usable(of));
+            page::poison(of.cut, row);
+        }
         guard_row(of, row);
     }
     void log_if_broken([[maybe_unused]] const heap_layout& of, [[maybe_unused]] page& p) noexcept {
@@ -97,7 +101,7 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
         if constexpr (Guard::wipes) {
             const std::size_t bytes = std::size_t{p.fresh.load(std::memory_order_relaxed)} * p.cut.stride;
             if (bytes == 0) return;
-            sys::unpoison(p.base(), of.page_bytes());
+            sys::expose(p.base(), of.page_bytes()); // until it returns to the arena
             sys::wipe(p.row(0), bytes - p.cut.header);
         }
     }
@@ -112,7 +116,7 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
         requires(Guard::waits != 0)
     {
         std::memset(row, quarantine_byte<Guard>, usable(of));
-        sys::poison(row, usable(of));
+        page::poison(of.cut, row);
         std::size_t at = 0;
         std::byte* out = quarantine_.exchange(row, at);
         full_fence(); // either this thread sees `closed`, or drain_quarantine() sees the row
@@ -153,11 +157,11 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
   private:
     // Logs damage if a row that leaves the quarantine is not filled as it was when it entered.
     void inspect(const heap_layout& of, std::byte* row) noexcept {
-        sys::expose(row, usable(of));
+        page::expose(of.cut, row);
         const bool good = is_filled(row, usable(of), quarantine_byte<Guard>);
         if constexpr (Guard::wipes)
             if (!good) sys::wipe(row, usable(of));
-        sys::poison(row, usable(of));
+        page::poison(of.cut, row);
         if (good) return;
         page& p = page_at<page>(of.provider.arena().view(), row);
         damage_.add(misuse::write_after_release, row, Guard::type_of(of.config, p, row));

@@ -24,6 +24,7 @@
 #include <allot/heap/page_header.hpp>
 #include <allot/slots/geometry.hpp>
 #include <allot/slots/state.hpp>
+#include <allot/sys/poison.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -101,6 +102,27 @@ struct alignas(64) heaplet : page_header {
         return align_up(Slots::out_of_band_bytes(n, stride, header), std::size_t{8});
     }
 
+    // ---- for AddressSanitizer and valgrind: of a page's slots only the bytes of rows may be used --------------------
+
+    // Bytes that a row may use, its type's checksum included.
+    static std::size_t usable(const slot_geometry& cut) noexcept { return cut.stride - cut.header - Guard::row_bytes; }
+    // Of a new page.
+    void hide_slots(std::size_t page_bytes) noexcept {
+        const std::size_t from = cut.first - cut.header;
+        if (!Location::on_device && ends(cut) == sys::unit_ends::own) sys::hide(base() + from, page_bytes - from);
+    }
+    // The slot is free.
+    ALLOT_ALWAYS_INLINE static void poison(const slot_geometry& cut, std::byte* row) noexcept {
+        if constexpr (!Location::on_device) sys::poison(row, usable(cut), ends(cut));
+    }
+    // It holds a row; the contents are unspecified, or those from before poison().
+    ALLOT_ALWAYS_INLINE static void unpoison(const slot_geometry& cut, std::byte* row) noexcept {
+        if constexpr (!Location::on_device) sys::unpoison(row, usable(cut), ends(cut));
+    }
+    static void expose(const slot_geometry& cut, std::byte* row) noexcept {
+        if constexpr (!Location::on_device) sys::expose(row, usable(cut), ends(cut));
+    }
+
     // Slots handed out and not counted as freed: too many while frees are not counted yet. Requires the heap's lock.
     std::int64_t used() const noexcept { return fresh.load(std::memory_order_relaxed) - freed(); }
     // Slots freed and counted. Requires the heap's lock.
@@ -119,6 +141,13 @@ struct alignas(64) heaplet : page_header {
         const std::int64_t all = freed() + uncounted;
         return fresh.load() <= cut.capacity && all >= 0 && all <= fresh.load() &&
                slots.valid(base(), cut, static_cast<std::uint32_t>(all));
+    }
+
+  private:
+    // Two rows share a unit only where nothing lies between them.
+    static sys::unit_ends ends(const slot_geometry& cut) noexcept {
+        const bool apart = cut.header + Guard::row_bytes != 0 || (cut.first | cut.stride) % 8 == 0;
+        return apart ? sys::unit_ends::own : sys::unit_ends::shared;
     }
 };
 

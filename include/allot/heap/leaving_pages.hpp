@@ -9,7 +9,6 @@
 #include <allot/heap/header_location.hpp>
 #include <allot/heap/page_provider.hpp>
 #include <allot/page/pages_in_transit.hpp>
-#include <allot/sys/poison.hpp>
 
 #include <cstddef>
 
@@ -42,7 +41,6 @@ template <class Page> class leaving_pages {
                 free_header(p);
                 provider_.books().end(header);
             }
-            if constexpr (!Page::location_type::on_device) sys::unpoison(memory, bytes);
             arena.give(memory, n);
         }
         provider_.given(count_, move_);

@@ -23,6 +23,7 @@
 #include <allot/slots/geometry.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
+#include <allot/sys/poison.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -277,7 +278,8 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
 
     // A link count of 0 marks a slot that holds no row.
     void clear_count(std::byte* row) const noexcept {
-        if (cut().header >= sizeof(std::uint32_t)) ::new (row - sizeof(std::uint32_t)) std::uint32_t{0};
+        constexpr std::uint32_t none = 0;
+        if (cut().header >= sizeof none) sys::write_hidden(row - sizeof none, &none, sizeof none);
     }
     // The page may hold counts of rows that another heap dropped, or other bytes that look like one.
     void clear_counts(page& p) const noexcept {
@@ -370,6 +372,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
             for (std::size_t i = 0; i < cut().capacity * config().out_of_band_count_bytes / 4; ++i)
                 ::new (p->counts() + i) std::uint32_t{0};
         clear_counts(*p);
+        p->hide_slots(layout_.page_bytes());
         p->state.reset(true);
         return p;
     }

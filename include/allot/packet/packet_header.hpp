@@ -24,6 +24,7 @@
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
+#include <allot/sys/poison.hpp>
 #include <allot/sys/thread.hpp>
 
 #include <atomic>
@@ -75,7 +76,13 @@ class alignas(2 * out_of_band_mark) packet_header : public page_header { // its 
     std::size_t room() const noexcept { return room_; }
     // That were received.
     std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
-    void set_bytes(std::size_t n) noexcept { bytes_.store(n, std::memory_order_relaxed); }
+    void set_bytes(std::size_t n) noexcept {
+        bytes_.store(n, std::memory_order_relaxed);
+        sys::expose(begin_, n, sys::unit_ends::own);
+        sys::poison(begin_ + n, room_ - n, sys::unit_ends::own);
+    }
+    // All of it may be written, until the next set_bytes().
+    void open() const noexcept { sys::expose(begin_, room_, sys::unit_ends::own); }
 
     // A view, for the packet's account.
     buffer slice(std::size_t offset, std::size_t bytes) const noexcept {

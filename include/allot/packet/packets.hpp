@@ -107,9 +107,13 @@ class packet {
     /// For what fills it without a call of receive(), as a ring of requests: all its bytes.
     /// Requires: no row of it is in use.
     std::span<std::byte> room() const noexcept {
-        return of_ != nullptr ? std::span<std::byte>(of_->begin(), of_->room()) : std::span<std::byte>{};
+        if (of_ == nullptr) return {};
+        of_->open();
+        return {of_->begin(), of_->room()};
     }
-    /// So many were received. More than it has room for are misuse, and none.
+    /// Bytes that it has room for.
+    std::size_t capacity() const noexcept { return of_ != nullptr ? of_->room() : 0; }
+    /// So many were received. More than it has room for are misuse, and none. Call room() again before more is written.
     void set_bytes(std::size_t n) const noexcept {
         if (of_ == nullptr || n > of_->room()) return refuse(n);
         of_->set_bytes(n);
@@ -131,8 +135,8 @@ class packet {
     explicit packet(detail::packet_header* of) noexcept : of_(of) {}
     ALLOT_COLD void refuse(std::size_t bytes) const noexcept {
         char text[64];
-        text_writer{text}.put("packet: ").number(bytes).put(" bytes of ").number(room().size());
-        report_misuse({.kind = misuse::out_of_bounds, .heap = text, .address = room().data()});
+        text_writer{text}.put("packet: ").number(bytes).put(" bytes of ").number(capacity());
+        report_misuse({.kind = misuse::out_of_bounds, .heap = text, .address = this->bytes().data()});
     }
     static charge_status none() noexcept { return {.outcome = charge_outcome::misused}; }
 
@@ -220,7 +224,7 @@ class packets {
         packet p = allocate(by);
         const auto n = fill(p.room());
         if (n <= 0) return {};
-        if (static_cast<std::size_t>(n) > p.room().size()) return raise_overfull(static_cast<std::size_t>(n));
+        if (static_cast<std::size_t>(n) > p.capacity()) return raise_overfull(static_cast<std::size_t>(n));
         p.set_bytes(static_cast<std::size_t>(n));
         return p;
     }
@@ -309,13 +313,13 @@ row_ptr<T> take(Manager& rows, row_ptr<T> row, std::size_t bytes = sizeof(T), st
                 const row_type& type = row_type_of<std::remove_const_t<T>>) noexcept {
     const packet in = packet::of(row.get());
     if (!in) return row;
-    const auto offset = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(row.get()) - in.room().data());
+    const auto offset = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(row.get()) - in.bytes().data());
     if (in.at(offset, bytes) == nullptr) {
         report_misuse({.kind = misuse::out_of_bounds, .heap = "packet", .address = row.get()});
         return row;
     }
     const std::size_t needed = detail::max(bytes, std::size_t{1}) * (in.links() - 1); // without this function's
-    if (in.room().size() / detail::max(most, std::size_t{1}) <= needed) return row;
+    if (in.capacity() / detail::max(most, std::size_t{1}) <= needed) return row;
     void* const copy = rows.try_allocate(bytes, type);
     if (copy == nullptr) return row;
     std::memcpy(copy, row.get(), bytes);

@@ -30,6 +30,7 @@
 #include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/fork_gate.hpp>
+#include <allot/sys/poison.hpp>
 
 #include <atomic>
 #include <bit>
@@ -65,6 +66,10 @@ class arena_pages {
     }
     arena_pages(const arena_pages&) = delete;
     arena_pages& operator=(const arena_pages&) = delete;
+    ~arena_pages() { // what uses the addresses next may use them
+        expose(0, system_.low());
+        expose(system_.high(), bitmap_.pages() - system_.high());
+    }
 
     // Takes a run; returns its first page, or none where it is refused, or costs more than the budget. Waits only while
     // the last free pages are being trimmed.
@@ -109,11 +114,13 @@ class arena_pages {
     }
     // Never waits, makes no system call.
     ALLOT_ALWAYS_INLINE void give(std::size_t first, std::size_t n) noexcept {
+        poison(first, n);
         mark_dirty(first, n);
         limit_.unconfirm(n);
         put_back(first, n, n);
     }
     void give_uncounted(std::size_t first, std::size_t n) noexcept {
+        poison(first, n);
         mark_dirty(first, n);
         bitmap_.give(first, n);
         full_fence();
@@ -284,15 +291,26 @@ class arena_pages {
             }
             if (ALLOT_LIKELY(beyond == 0 && found.first != none && !whole.asks &&
                              system_.are_usable(found.first, found.pages)))
-                return limit_.confirm(counted), found.first;
+                return limit_.confirm(counted), taken(found);
             if (beyond != 0 && trims_by_itself()) in_vain = trim_at_shortage(system_.bytes_of(beyond)) == 0;
             else if (found.first == none || beyond != 0) yield(); // pages that are being trimmed become free again
             else if (ALLOT_UNLIKELY(whole.asks)) return take_units(found, whole, counted, grows, budget, asked);
             else if (!confirm_or_put_back(is_usable(found.first, found.pages, grows), found, counted, budget.clean,
                                           asked))
                 return none;
-            else return found.first;
+            else return taken(found);
         }
+    }
+    // Pages that were given are poisoned until they are taken; the host never touches those of a device.
+    std::size_t taken(const run& of) const noexcept {
+        expose(of.first, of.pages);
+        return of.first;
+    }
+    void expose(std::size_t first, std::size_t n) const noexcept {
+        if (backing_ == nullptr) sys::expose_pages(system_.at(first), system_.bytes_of(n));
+    }
+    void poison(std::size_t first, std::size_t n) const noexcept {
+        if (backing_ == nullptr) sys::poison_pages(system_.at(first), system_.bytes_of(n));
     }
     // ---- huge OS pages, where committed pages are charged: the system fills one for the first page that is touched in
     // it. So a take that commits a page of a unit without committed pages commits all of it; the others are free and
@@ -392,7 +410,7 @@ class arena_pages {
         if (all) budget.clean += of.rest;
         const std::size_t from = align_up(got.first, unit);
         if (!slow && system_.may_be_huge(from)) system_.ask_later(from, align_down(end, unit));
-        return got.first;
+        return taken(got);
     }
 
     // A request that has a payer trims as a step of its ladder: refunds call listeners.

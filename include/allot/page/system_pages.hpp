@@ -24,6 +24,7 @@
 #include <allot/page/arena_range.hpp>
 #include <allot/page/page_bitmap.hpp>
 #include <allot/sys/map.hpp>
+#include <allot/sys/poison.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -110,7 +111,8 @@ class system_pages {
     // marked taken by the caller.
     void fill(std::size_t first) noexcept {
         asked_.fetch_add(1, std::memory_order_seq_cst);
-        if (sys::advise_huge(at(first), unit_ << shift_)) *reinterpret_cast<volatile unsigned char*>(at(first)) = 0;
+        if (constexpr unsigned char zero = 0; sys::advise_huge(at(first), unit_ << shift_))
+            sys::write_poisoned(at(first), &zero, 1); // touched: it may be of a page that was given
         if (sys::advise_no_huge(at(first), unit_ << shift_)) asked_.fetch_sub(1, std::memory_order_seq_cst);
         else answered_.fetch_add(1, std::memory_order_release);
     }
@@ -130,6 +132,7 @@ class system_pages {
 
     // Whether the policy asks for locking, and the system never refused it.
     bool are_locked() const noexcept { return wants_lock_ && !lock_refused_.load(std::memory_order_relaxed); }
+    std::byte* at(std::size_t page) const noexcept { return begin_ + (page << shift_); }
     std::size_t bytes_of(std::size_t pages) const noexcept { return pages << shift_; }
     unsigned shift() const noexcept { return shift_; }
     // Bytes in memory, by the system's count. Walks over the committed ranges.
@@ -143,7 +146,6 @@ class system_pages {
     static constexpr std::size_t huge_page = std::size_t{2} << 20;  // the smallest size of a huge OS page
     static constexpr std::uint32_t most_asked = 4;                  // each makes two mappings more, at most
 
-    std::byte* at(std::size_t page) const noexcept { return begin_ + (page << shift_); }
     // One call for the whole mapping, which no limit of mappings refuses. Those that are under way stay counted.
     bool ask_none_anywhere() noexcept {
         const std::uint32_t n = answered_.exchange(0, std::memory_order_acq_rel);

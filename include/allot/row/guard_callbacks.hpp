@@ -19,7 +19,8 @@ namespace detail {
 template <class Count, class Page>
 const row_type* type_of_row(const row_context& context, Page& p, std::byte* row) noexcept {
     if (p.type != nullptr) return p.type;
-    if constexpr (counting<Count>::counts) return context.types[*counting<Count>::type_number(p, row)];
+    if constexpr (counting<Count>::counts)
+        return context.types[counting<Count>::type_number(p, row).load(std::memory_order_relaxed)];
     return &untyped;
 }
 

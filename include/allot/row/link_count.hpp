@@ -20,6 +20,7 @@
 #include <allot/core/category/count.hpp>
 #include <allot/heap/heaplet.hpp>
 #include <allot/slots/mark.hpp>
+#include <allot/sys/poison.hpp>
 
 #include <array>
 #include <atomic>
@@ -116,8 +117,10 @@ struct link_word {
         return drop_result::freed;
     }
 
-    std::atomic_ref<std::uint32_t> word;
+    sys::hidden_ref<std::uint32_t> word;
 };
+
+using number_ref = sys::hidden_ref<std::uint32_t>; // of a row's type
 
 // Where a count policy keeps the words. `one_type`: all rows of the heap are of the type in the page header.
 template <class Count> struct counting;
@@ -130,14 +133,14 @@ template <> struct counting<count::links> {
     ALLOT_ALWAYS_INLINE static link_word word(std::byte* row) noexcept {
         return link_word(reinterpret_cast<std::uint32_t*>(row) - 1);
     }
-    template <class Heaplet> static std::uint32_t* type_number(Heaplet&, std::byte* row) noexcept {
-        return reinterpret_cast<std::uint32_t*>(row) - 2;
+    template <class Heaplet> static number_ref type_number(Heaplet&, std::byte* row) noexcept {
+        return number_ref(*(reinterpret_cast<std::uint32_t*>(row) - 2));
     }
     // The type and the count of a new row, for rows aligned to 8: one store, since a thread whose rows are in no cache
     // waits for its stores.
     ALLOT_ALWAYS_INLINE static void start(std::byte* row, std::uint32_t type) noexcept {
         const std::array<std::uint32_t, 2> words{type, link_word::sole_link};
-        std::atomic_ref(*reinterpret_cast<std::uint64_t*>(row - sizeof words))
+        sys::hidden_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(row - sizeof words))
             .store(std::bit_cast<std::uint64_t>(words), std::memory_order_relaxed);
     }
 };
@@ -151,8 +154,8 @@ template <> struct counting<count::links_out_of_band> {
     template <class Heaplet> static link_word word(Heaplet& page, std::byte* row) noexcept {
         return link_word(at(page, row));
     }
-    template <class Heaplet> static std::uint32_t* type_number(Heaplet& page, std::byte* row) noexcept {
-        return at(page, row) + 1;
+    template <class Heaplet> static number_ref type_number(Heaplet& page, std::byte* row) noexcept {
+        return number_ref(at(page, row)[1]);
     }
 
   private:

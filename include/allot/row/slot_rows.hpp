@@ -15,7 +15,7 @@
 #include <allot/row/row_context.hpp>
 #include <allot/row/row_ops.hpp>
 #include <allot/row/row_seal.hpp>
-#include <allot/sys/poison.hpp>
+#include <allot/sys/wipe.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -50,9 +50,9 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
                                           std::uint32_t type) noexcept {
         if constexpr (!Place::on_device) {
             [[maybe_unused]] const slot_geometry& cut = page_at(arena, row).cut;
-            sys::unpoison(row, usable_bytes(cut));
+            page::unpoison(cut, row);
             if constexpr (guard::wipes) {
-                sys::expose(row, usable_bytes(cut));
+                page::expose(cut, row);
                 std::memset(row, 0, Slots::min_row_bytes); // the slot policy's link may be there
             }
         }
@@ -61,7 +61,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
             counting::start(row, type);
         } else if constexpr (counting::counts) {
             page& p = page_at(arena, row); // not read where the count lies in the row
-            if (!one_type) std::atomic_ref(*counting::type_number(p, row)).store(type, std::memory_order_relaxed);
+            if (!one_type) counting::type_number(p, row).store(type, std::memory_order_relaxed);
             counting::word(p, row).start();
         }
     }
@@ -96,7 +96,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         else if constexpr (counting::counts)
             if (!counting::word(p, row).release_if_sole()) return false;
         if constexpr (marks_free) heap_of(p).mark_row(row);
-        poison_row(p, row);
+        page::poison(p.cut, row);
         return true;
     }
     // Drops a link. True: it was the last, the row is destroyed, and the caller owns the slot.
@@ -122,15 +122,12 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
             return false;
         }
         if constexpr (guard::wipes) sys::wipe(row, usable_bytes(p.cut));
-        poison_row(p, row);
+        page::poison(p.cut, row);
         return true;
     }
     // A canary that was overwritten while the slot was free stays: the row's release reports it.
     static void unmark(heap& of, std::byte* row) noexcept {
         if (of.is_marked(row)) of.guard_row(row);
-    }
-    ALLOT_ALWAYS_INLINE static void poison_row([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
-        if constexpr (!Place::on_device) sys::poison(row, usable_bytes(p.cut));
     }
     static auto word_of([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
         if constexpr (counting::counts) return counting::word(p, row);
@@ -158,10 +155,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     static const row_type* type_of(page& p, std::byte* row) noexcept {
         return type_of_row<Count>(context_of(p), p, row);
     }
-    // Bytes that a row may use, its type's checksum included.
-    static std::size_t usable_bytes(const slot_geometry& cut) noexcept {
-        return cut.stride - cut.header - guard::row_bytes;
-    }
+    static std::size_t usable_bytes(const slot_geometry& cut) noexcept { return page::usable(cut); }
     static void report_damage(page& p, misuse kind, std::byte* row) noexcept {
         context_of(p).report_damage(kind, heap_of(p).config().name, type_of(p, row), row);
     }
@@ -173,8 +167,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
             if (offset < p.cut.first) return nullptr;
             const std::uint32_t slot = p.cut.index_of(offset);
             if (slot < p.fresh.load(std::memory_order_relaxed))
-                return context_of(p).types.find(
-                    std::atomic_ref(*counting::type_number(p, p.row(slot))).load(std::memory_order_relaxed));
+                return context_of(p).types.find(counting::type_number(p, p.row(slot)).load(std::memory_order_relaxed));
         }
         return nullptr;
     }
@@ -299,7 +292,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if constexpr (Place::on_device) return start_copy(p, row, to);
         const std::size_t bytes = usable_bytes(p.cut);
         const row_type* const type = type_of(p, row);
-        sys::unpoison(to, bytes);
+        page::unpoison(p.cut, to);
         [[maybe_unused]] std::uint32_t state = 0;
         if constexpr (counting::counts) state = counting::word(p, row).load();
         const bool is_object = type != nullptr && type->moves_as_object((state & link_word::constructed) != 0);
@@ -309,9 +302,8 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if constexpr (counting::counts) {
             page& into = page_at(heap_of(p).provider().arena().view(), to);
             if (p.type == nullptr) {
-                const std::uint32_t number =
-                    std::atomic_ref(*counting::type_number(p, row)).load(std::memory_order_relaxed);
-                std::atomic_ref(*counting::type_number(into, to)).store(number, std::memory_order_relaxed);
+                const std::uint32_t number = counting::type_number(p, row).load(std::memory_order_relaxed);
+                counting::type_number(into, to).store(number, std::memory_order_relaxed);
             }
             if (breaks_seal) write_seal(*type, to, bytes);
             counting::word(into, to).word.store(state, std::memory_order_relaxed);
@@ -319,14 +311,16 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         }
         if constexpr (marks_free) unmark(heap_of(p), to), heap_of(p).mark_row(row);
         if constexpr (guard::wipes) sys::wipe(row, bytes);
-        poison_row(p, row);
+        page::poison(p.cut, row);
     }
 
     static void start_copy([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row,
                            [[maybe_unused]] std::byte* to) noexcept {
         if constexpr (counting::counts) {
             page& into = page_at(heap_of(p).provider().arena().view(), to);
-            if (p.type == nullptr) *counting::type_number(into, to) = *counting::type_number(p, row);
+            if (p.type == nullptr)
+                counting::type_number(into, to).store(counting::type_number(p, row).load(std::memory_order_relaxed),
+                                                      std::memory_order_relaxed);
             counting::word(into, to).start();
         }
     }
@@ -372,8 +366,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if constexpr (counting::counts) {
             if (!counting::word(p, row).has_links()) return nullptr;
             if (p.type != nullptr) return p.type;
-            return context_of(p).types.find(
-                std::atomic_ref(*counting::type_number(p, row)).load(std::memory_order_relaxed));
+            return context_of(p).types.find(counting::type_number(p, row).load(std::memory_order_relaxed));
         }
         return nullptr;
     }

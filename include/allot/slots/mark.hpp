@@ -13,6 +13,7 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/slots/geometry.hpp>
+#include <allot/sys/poison.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -56,8 +57,8 @@ class slot_marks {
   private:
     using byte_word = std::atomic<std::uint8_t>;
 
-    static std::atomic_ref<std::uint32_t> count_word(std::byte* row) noexcept {
-        return std::atomic_ref<std::uint32_t>(*(reinterpret_cast<std::uint32_t*>(row) - 1));
+    static sys::hidden_ref<std::uint32_t> count_word(std::byte* row) noexcept {
+        return sys::hidden_ref<std::uint32_t>(*(reinterpret_cast<std::uint32_t*>(row) - 1));
     }
 
     byte_word* bytes_; // null: the marks are in count words

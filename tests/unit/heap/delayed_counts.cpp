@@ -229,6 +229,7 @@ TEST_CASE("pages that are dropped are forgotten by the tallies of the shared cac
         CHECK(h.heap->drop_pages() > 0);
         CHECK(h.heap->usage().cached_rows == 0);
         std::byte* const row = h.pop_of(*other); // in a page that was dropped
+        h.begin(*other, row);
         std::memset(row, 0x5a, 400);
         h.provider.heaps().reclaim(true);
         CHECK(other->valid());

@@ -26,6 +26,7 @@ TEMPLATE_LIST_TEST_CASE("a heap hands out each slot once and takes no more pages
     for (std::size_t i = 0; i < n; ++i) {
         std::byte* const p = h.pop();
         REQUIRE(p != nullptr);
+        h.begin(*h.heap, p);
         std::memset(p, 1, 100);
         all.insert(p);
     }

@@ -141,7 +141,7 @@ TEST_CASE("a larger row in the caches does not change what a resize refuses, mov
         CHECK(ended == (type == &object ? 3 : 2)); // at its release
     }
     void* const damaged = rows.allocate(24);
-    static_cast<char*>(damaged)[rows.capacity(damaged)] ^= 1;
+    stray_change(static_cast<char*>(damaged) + rows.capacity(damaged));
     void* const larger = rows.resize(damaged, 24, 76);
     CHECK(seen.one(allot::misuse::overrun, damaged));
     rows.release(larger);

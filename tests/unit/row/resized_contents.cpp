@@ -141,7 +141,7 @@ TEMPLATE_TEST_CASE("a resize drops the seal, and reports damage", "[row][resize]
         for (const std::size_t to : {1_MiB, 10_KiB}) { // grows, shrinks
             void* row = rows.allocate(300'000);
             void* const was = row;
-            static_cast<char*>(row)[rows.capacity(row)] ^= 1;
+            stray_change(static_cast<char*>(row) + rows.capacity(row));
             row = rows.resize(row, 10, to);
             CHECK(log.one(allot::misuse::overrun, was));
             CHECK(allot::check(row));
@@ -151,7 +151,7 @@ TEMPLATE_TEST_CASE("a resize drops the seal, and reports damage", "[row][resize]
         }
     if constexpr (std::is_same_v<TestType, canaries>) { // a row of a class, in a callback that holds a lock
         void* const row = rows.allocate(64);
-        static_cast<char*>(row)[rows.capacity(row)] ^= 1;
+        stray_change(static_cast<char*>(row) + rows.capacity(row));
         bool before = false;
         void* const now = rows.try_resize(row, 64, 1000, [&](auto move) {
             before = log.one(allot::misuse::overrun, row);

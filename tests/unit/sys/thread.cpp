@@ -1,10 +1,13 @@
 #include <support/catch.hpp>
 
+#include <allot/sys/map.hpp>
 #include <allot/sys/poison.hpp>
 #include <allot/sys/thread.hpp>
 #include <allot/sys/thread_end.hpp>
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <thread>
@@ -41,6 +44,46 @@ TEST_CASE("poison changes no bytes, and what is unpoisoned can be used", "[sys]"
 #endif
     allot::sys::unpoison(bytes, sizeof bytes);
     for (const char b : bytes) CHECK(b == 'a');
+}
+
+TEST_CASE("hidden words are used by hidden_ref, and memory beside them is exact to the byte", "[sys]") {
+    alignas(8) std::uint32_t words[4] = {1, 2, 3, 4}; // a row of three words, and one behind it
+    allot::sys::hide(words, sizeof words);
+    allot::sys::unpoison(words, 12, allot::sys::unit_ends::own);
+#if ALLOT_ASAN
+    CHECK(__asan_region_is_poisoned(words, 12) == nullptr);
+    CHECK(__asan_address_is_poisoned(words + 3) == 1);
+#endif
+    const allot::sys::hidden_ref<std::uint32_t> word{words[3]};
+    CHECK(word.fetch_add(1) == 4);
+    CHECK(word.fetch_sub(2) == 5);
+    CHECK((word.fetch_or(8) == 3 && word.fetch_and(9) == 11));
+    std::uint32_t was = 9;
+    while (!word.compare_exchange_weak(was, 7)) CHECK(was == 9);
+    std::uint32_t read = 0;
+    allot::sys::read_hidden(&read, reinterpret_cast<std::byte*>(words + 3), 4);
+    CHECK((read == 7 && word.load() == 7));
+    word.store(6);
+    allot::sys::expose(words, sizeof words, allot::sys::unit_ends::own);
+    CHECK((words[0] == 1 && words[2] == 3 && words[3] == 6));
+}
+
+TEST_CASE("all of a run of pages can be used after it is exposed, however long it is", "[sys]") {
+    const std::size_t bytes = allot::sys::most_poisoned + (std::size_t{1} << 20), page = std::size_t{16} << 10;
+    std::byte* const all = allot::sys::reserve(bytes + 2 * page, page);
+    REQUIRE(all != nullptr);
+    std::byte* const run = all + page;
+    allot::sys::poison_pages(all, page);
+    allot::sys::poison_pages(run, bytes);
+    allot::sys::poison_pages(run + bytes - page, 2 * page);
+    allot::sys::expose_pages(run, bytes);
+#if ALLOT_ASAN
+    CHECK(__asan_region_is_poisoned(run, bytes) == nullptr);
+    CHECK(__asan_address_is_poisoned(run - 1) == 1);
+    CHECK(__asan_address_is_poisoned(run + bytes) == 1);
+#endif
+    allot::sys::expose_pages(all, bytes + 2 * page);
+    allot::sys::unmap(all, bytes + 2 * page);
 }
 
 namespace {

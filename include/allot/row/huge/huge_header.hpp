@@ -91,10 +91,12 @@ template <class Place> struct huge_layout {
     static link_word word(huge_header& h, std::byte* row) noexcept {
         return counting<count::links>::word(behind_count(h, row));
     }
-    static std::uint32_t* type_number(huge_header& h, std::byte* row) noexcept {
+    static number_ref type_number(huge_header& h, std::byte* row) noexcept {
         return counting<count::links>::type_number(h, behind_count(h, row));
     }
-    static const row_type* type_of(huge_header& h) noexcept { return h.context->types[*type_number(h, row_of(h))]; }
+    static const row_type* type_of(huge_header& h) noexcept {
+        return h.context->types[type_number(h, row_of(h)).load(std::memory_order_relaxed)];
+    }
 };
 
 } // namespace detail

@@ -25,6 +25,7 @@
 #include <allot/row/row_context.hpp>
 #include <allot/row/row_ops.hpp>
 #include <allot/row/row_seal.hpp>
+#include <allot/sys/poison.hpp>
 #include <allot/sys/secret.hpp>
 #include <allot/sys/wipe.hpp>
 
@@ -70,8 +71,8 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         h->entry = entry;
         std::byte* const row = base + offset;
         if constexpr (Guard::wipes) sys::wipe(row, usable_bytes(*h));
-        if constexpr (has_canary<Guard>) canary_.write(row, usable_bytes(*h) + Guard::row_bytes, arena_offset(row));
-        *type_number(*h, row) = type;
+        write_canary(row, usable_bytes(*h));
+        type_number(*h, row).store(type, std::memory_order_relaxed);
         word(*h, row).start();
         h->ops = &ops;
         provider_.arena().set_owner(base, layout::word_of(h)); // every page of rows has an owner
@@ -117,6 +118,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         std::byte* const from = row_of(*to.row);
         const row_type& type = *type_of(*to.row);
         const std::size_t had = usable_bytes(was), has = usable_bytes(to.run.pages(), was.row_offset);
+        if constexpr (has_canary<Guard>) sys::expose(from + had, Guard::row_bytes, sys::unit_ends::own);
         word(*to.row, from).unseal();
         std::byte* row = from;
         std::size_t kept = had - (Counts ? type.check_bytes() : 0); // bytes that the caller may know
@@ -136,8 +138,8 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         to.row->pages = to.run.pages();
         if constexpr (Guard::wipes)
             if (kept < has) sys::wipe(row + kept, has - kept);
-        if constexpr (has_canary<Guard>) canary_.write(row, has + Guard::row_bytes, arena_offset(row));
-        rows_register::publish(*was.entry, *to.row, *type_number(*to.row, row));
+        write_canary(row, has);
+        rows_register::publish(*was.entry, *to.row, type_number(*to.row, row).load(std::memory_order_relaxed));
         pages_.fetch_add(to.run.pages() - to.run.old_pages(), std::memory_order_relaxed); // may wrap
         return row;
     }
@@ -230,6 +232,12 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     }
     std::size_t arena_offset(const std::byte* row) const noexcept {
         return static_cast<std::size_t>(row - provider_.arena().begin());
+    }
+    void write_canary([[maybe_unused]] std::byte* row, [[maybe_unused]] std::size_t usable) const noexcept {
+        if constexpr (has_canary<Guard>) {
+            canary_.write(row, usable + Guard::row_bytes, arena_offset(row));
+            sys::hide(row + usable, Guard::row_bytes);
+        }
     }
     // The canary is intact; damage is reported.
     bool is_intact([[maybe_unused]] huge_header& h) const noexcept {
