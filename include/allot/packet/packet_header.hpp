@@ -8,8 +8,8 @@
 // Rows and handles are counted apart, so a release too many of a row takes no link of a handle.
 // Invariant: while a packet has links, the page map has its header for each of its pages. The packet has one view of its
 // block, so slices are views like any other.
-// Cost: 256 bytes of the process' heap and 104 for the buffer's record; one atomic addition to link, one exchange to
-// release, none for the last link.
+// Cost: 256 bytes of the process' heap and 104 for the buffer's record; one atomic addition to link, one subtraction
+// to release, none for the last link.
 // Threads: any that holds a link. Source: the data buffers of HPCC roxiemem, 2009, whose headers are in the pages.
 #pragma once
 
@@ -54,13 +54,11 @@ class alignas(2 * out_of_band_mark) packet_header : public page_header { // its 
     void link_handle() noexcept { check(handles_in(links_.fetch_add(one_handle, std::memory_order_relaxed))); }
     // A release too many is reported where no row has a link: it would end the packet of a handle.
     void release_row(const std::byte* row) noexcept {
-        std::uint64_t now = links_.load(std::memory_order_acquire);
-        do {
-            if (now == one_row) return end(); // nobody else can add one
-            if (ALLOT_UNLIKELY(rows_in(now) == 0))
-                return report_misuse({.kind = misuse::double_release, .heap = "packet", .address = row});
-        } while (
-            !links_.compare_exchange_weak(now, now - one_row, std::memory_order_acq_rel, std::memory_order_acquire));
+        if (links_.load(std::memory_order_acquire) == one_row) return end(); // nobody else can add one
+        const std::uint64_t was = links_.fetch_sub(one_row, std::memory_order_acq_rel);
+        if (rows_in(was) > 1) return;
+        if (was == one_row) return end();
+        if (ALLOT_UNLIKELY(rows_in(was) == 0)) undo_release_of(row);
     }
     void release_handle() noexcept {
         if (links_.load(std::memory_order_acquire) == one_handle) return end();
@@ -127,6 +125,11 @@ class alignas(2 * out_of_band_mark) packet_header : public page_header { // its 
         constexpr std::uint32_t most = UINT32_MAX - (1U << 16); // other threads may link meanwhile
         if (ALLOT_UNLIKELY(before >= most))
             report_misuse({.kind = misuse::too_many_views, .heap = "packet", .address = begin_});
+    }
+
+    ALLOT_COLD void undo_release_of(const std::byte* row) noexcept {
+        if (links_.fetch_add(one_row, std::memory_order_acq_rel) + one_row == 0) end(); // its handles ended meanwhile
+        report_misuse({.kind = misuse::double_release, .heap = "packet", .address = row});
     }
 
     packet_header(buffer b, packet_list& in) noexcept;

@@ -104,7 +104,8 @@ TEST_CASE("a refusal of books changes nothing, and says which account refuses", 
     CHECK(root.used() == 0);
 }
 
-TEST_CASE("books that replace others offer nothing before they are paid, whatever is asked meanwhile", "[ledger][books]") {
+TEST_CASE("books that replace others offer nothing before they are paid, whatever is asked meanwhile",
+          "[ledger][books]") {
     account root{name{"root"}, limit{32_KiB}}, other{root, name{"other"}};
     account_books uses_all{allot::detail::node_of(other)}, books{allot::detail::node_of(root)};
     uses_all.owe(most_uncharged);
@@ -198,7 +199,7 @@ TEST_CASE("row managers and chunk arenas are charged for what they make", "[ledg
 
 // What docs/accounts.md says of each.
 TEST_CASE("books are in proportion to live blocks under fit::best alone", "[ledger][books]") {
-    for (const std::size_t bytes : {64, 256, 1024}) {
+    for (const std::size_t bytes : {64u, 256u, 1024u}) {
         CAPTURE(bytes);
         const std::size_t blocks = 16_MiB / bytes;
         CHECK(books_of_blocks<allot::fit::best>(bytes) > 40 * blocks);

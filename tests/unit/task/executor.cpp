@@ -506,8 +506,7 @@ TEST_CASE("an empty handle as an input ends its group at once: that is no lack o
     int calls = 0;
     const auto is_misused = [&] {
         const bool said = message_of(query) == "allot: task sum of query: allot: an empty handle of a stored object is "
-                                               "pinned or taken: use the one that it was moved to, or that put() "
-                                               "returned";
+                                               "pinned or taken: use the one that it was moved to or put() returned";
         return said && calls == 0 && run.stats().ran_out == 0;
     };
     SECTION("that nothing was put into") {
