@@ -3,10 +3,10 @@
 //   a thread's table: 16 groups of 4 places; the group is chosen by the owner's address
 //   a place:          an owner | uses by this thread | the thread's cache of it, from the 32nd use on
 //
-// A thread has no cache of an owner before its 32nd use, while the owner owes much (account/books.hpp), or while the
-// group is full of owners that it uses more; it then uses the owner's shared caches. A cache ends with its thread; if
-// the owner ends first, it closes the cache, and the thread frees it later. Both take the registry's lock, so thread
-// and owner may end in either order.
+// A thread has no cache of an owner before its 32nd use, while the owner owes much (account/books.hpp), while the group
+// is full of owners that it uses more, or while most_caches() other threads have one; it then uses the owner's shared
+// caches. A cache ends with its thread; if the owner ends first, it closes the cache, and the thread frees it later.
+// Both take the registry's lock, so thread and owner may end in either order.
 // Invariant: the registry outlives every place with a cache of it; in a place without one its address is only compared.
 // Cost: a thread-local load and a compare; 1.5 KiB per thread and type of owner; 250 bytes and the cache for each of at
 // most 64 owners per thread, ended owners included until the thread makes its next cache.
@@ -17,10 +17,12 @@
 #include <allot/config.hpp>
 #include <allot/core/hash.hpp>
 #include <allot/core/intrusive_list.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/owner_entry.hpp>
 #include <allot/sync/spin_lock.hpp>
+#include <allot/sys/map.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/process_fence.hpp>
 #include <allot/sys/thread_end.hpp>
@@ -84,6 +86,12 @@ template <class Owner, class Cache> class thread_cache_registry {
     // Whether known() may find a cache, of this registry or another.
     ALLOT_ALWAYS_INLINE static bool any_known() noexcept { return last_here<Cache>.table == thread_table::open; }
 
+    // The most caches of an owner: more threads do not run at the same time, and a shortage visits every cache.
+    static std::size_t most_caches() noexcept {
+        static const std::size_t most = max(min_caches, caches_per_processor * sys::processors());
+        return most;
+    }
+
     // Visits every thread's cache with lock_ held, so that none of them ends meanwhile.
     template <class Visit> void for_each(Visit visit) noexcept {
         const lock_guard hold(lock_);
@@ -117,6 +125,7 @@ template <class Owner, class Cache> class thread_cache_registry {
   private:
     static constexpr std::uint32_t uses_before_cache = 32;
     static constexpr std::size_t groups = 16, places_per_group = 4;
+    static constexpr std::size_t min_caches = 32, caches_per_processor = 8;
 
     struct place {
         thread_cache_registry* registry = nullptr;
@@ -178,12 +187,17 @@ template <class Owner, class Cache> class thread_cache_registry {
             if (p->uses < uses_before_cache && ++p->uses < uses_before_cache) return nullptr;
             if constexpr (requires { owner_->books(); })
                 if (owner_->books().owes_much()) return nullptr;
+            if (has_enough()) return nullptr;
             forget_closed();
             p->cached = new (std::nothrow) entry(*owner_, *this);
             if (p->cached == nullptr) return nullptr;
             join(*p->cached);
         }
         return remember(*p);
+    }
+    bool has_enough() const noexcept {
+        const std::size_t caches = references_.load(std::memory_order_relaxed) - 1;
+        return caches >= min_caches && caches >= most_caches();
     }
     // This registry's place in its group; null while the other owners there are used more.
     place* place_in(place* group) noexcept {

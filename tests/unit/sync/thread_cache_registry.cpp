@@ -4,7 +4,9 @@
 #include <allot/sync/thread_cache_registry.hpp>
 
 #include <atomic>
+#include <cstddef>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -71,4 +73,26 @@ TEST_CASE("while they are shut, all caches are empty, new ones too, and no threa
     step = 4;
     other.join();
     CHECK(c.used().slots == 1);
+}
+
+TEST_CASE("a number of threads have caches at once; another has one once a thread has ended", "[heap][thread_caches]") {
+    caches c;
+    std::atomic<std::size_t> with{0}, without{0}, more{0};
+    std::atomic<int> step{0};
+    const auto use = [&](std::atomic<std::size_t>& none) {
+        bool any = false;
+        for (int i = 0; i != 64; ++i) any = c.all->here() != nullptr;
+        ++(any ? with : none);
+    };
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i != registry::most_caches(); ++i) threads.emplace_back([&] { use(more), step.wait(0); });
+    while (with != registry::most_caches()) std::this_thread::yield();
+    std::thread{[&] { use(without); }}.join();
+    CHECK(without == 1);
+    step = 1;
+    step.notify_all();
+    for (std::thread& each : threads) each.join();
+    CHECK(more == 0);
+    std::thread{[&] { use(without); }}.join();
+    CHECK(without == 1);
 }
