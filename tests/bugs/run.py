@@ -104,7 +104,7 @@ def compiled(test, folder, include=INCLUDE, source=None):
         return ["env", f"CXX={CXX}", f"ALLOT_INCLUDE={include}", sys.executable, TESTS / test], ""
     program = folder / "program"
     command = [CXX, "-std=c++20", "-O1" if test.startswith(OPTIMISED) else "-O0", "-w", "-pthread", "-include", "atomic",
-               "-include", "sched.h", f"-DALLOT_CHECKED={int(test.startswith('death/'))}",
+               "-include", "sched.h", f"-DALLOT_CHECKED={int(test.startswith(('death/', 'model/pages')))}",
                f"-DALLOT_FAULTS={int(test.startswith('model/') and 'relacy' not in test)}", f"-I{include}",
                f"-I{TESTS / 'bugs/mini'}", f"-I{TESTS}", f"-I{TESTS.parent / 'bench'}", source or TESTS / test, "-o", program]
     if test.startswith("model/relacy"):

@@ -8,6 +8,7 @@
 #include <soak/random.hpp>
 
 #include <allot/sys/fault.hpp>
+#include <allot/sys/lock_rank.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -33,6 +34,9 @@ class stage final : allot::sys::fault::stage {
     stage(std::uint64_t seed, std::function<bool()> stuck, std::function<void()> step)
         : dice_(seed), stuck_(std::move(stuck)), step_(std::move(step)) {}
 
+    /// A system call is a point, too, and so is a yield: steps of the library that may take long.
+    /// None where a lock is held. Checked builds only.
+    void hand_over_at_system_calls() noexcept { at_system_calls_ = true; }
     void add(std::function<void()> plays) { roles_.push_back({std::move(plays)}); }
     /// Returns when all roles have ended.
     void play() {
@@ -64,6 +68,11 @@ class stage final : allot::sys::fault::stage {
         r.at = at;
         r.end = end;
         hand_over();
+    }
+    void pass() noexcept override {
+#if ALLOT_CHECKED // which counts locks: with one of the role's held, others could wait for ever
+        if (at_system_calls_ && allot::detail::held_locks::of_this_thread().none()) point();
+#endif
     }
     void wake(const void* at) noexcept override {
         for (role& r : roles_)
@@ -181,6 +190,7 @@ class stage final : allot::sys::fault::stage {
     std::function<bool()> stuck_;
     std::function<void()> step_;
     std::vector<role> roles_;
+    bool at_system_calls_ = false;
     std::size_t now_ = nobody;
     std::uint64_t time_ = 1'000'000, steps_ = 0, trace_ = 0;
     std::atomic<int> over_{0};

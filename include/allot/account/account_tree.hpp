@@ -17,6 +17,7 @@
 #include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
+#include <allot/sys/fault.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/parking.hpp>
 
@@ -152,7 +153,8 @@ struct account_tree {
         const std::uint32_t begun = changes.load(std::memory_order_relaxed);
         lock.unlock();
         check_no_lock_is_held("sleeps");
-        changes.wait(begun, std::memory_order_relaxed);
+        if (sys::fault::is_directed()) sys::fault::sleep(&changes, UINT64_MAX);
+        else changes.wait(begun, std::memory_order_relaxed);
         lock.lock();
         --sleeping;
     }
@@ -160,7 +162,8 @@ struct account_tree {
     void wake_sleepers() noexcept {
         if (sleeping == 0) return;
         changes.store(changes.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-        changes.notify_all();
+        if (sys::fault::is_directed()) sys::fault::wake(&changes);
+        else changes.notify_all();
     }
 
     // Without the lock: as it was a moment ago.

@@ -36,13 +36,6 @@ inline void fail_nth(std::uint64_t n, std::uint64_t many = 1) noexcept {
 // True when a call was made to fail since fail_nth().
 inline bool has_failed() noexcept { return state.has_failed; }
 inline std::uint64_t calls() noexcept { return state.calls; }
-// Counts a call. True: the call must fail.
-inline bool should_fail() noexcept {
-    const std::uint64_t call = state.calls.fetch_add(1) + 1;
-    const bool now = state.first_failing != 0 && call >= state.first_failing && call <= state.last_failing;
-    if (now) state.has_failed = true;
-    return now;
-}
 
 // Runs threads in an order and a time that a test chooses.
 class stage {
@@ -52,6 +45,8 @@ class stage {
     // The calling thread sleeps until wake(at), or until `end`; it may wake at any time.
     virtual void sleep(const void* at, std::uint64_t end) noexcept = 0;
     virtual void wake(const void* at) noexcept = 0;
+    // It makes a system call, which may take long, or yields.
+    virtual void pass() noexcept {}
 
   protected:
     ~stage() = default;
@@ -61,12 +56,23 @@ inline bool is_directed() noexcept { return director != nullptr; }
 inline std::uint64_t now() noexcept { return director->now(); }
 inline void sleep(const void* at, std::uint64_t end) noexcept { director->sleep(at, end); }
 inline void wake(const void* at) noexcept { director->wake(at); }
+inline void pass() noexcept { director->pass(); }
+
+// Counts a call. True: the call must fail.
+inline bool should_fail() noexcept {
+    if (is_directed()) pass();
+    const std::uint64_t call = state.calls.fetch_add(1) + 1;
+    const bool now = state.first_failing != 0 && call >= state.first_failing && call <= state.last_failing;
+    if (now) state.has_failed = true;
+    return now;
+}
 #else
 constexpr bool should_fail() noexcept { return false; }
 constexpr bool is_directed() noexcept { return false; }
 constexpr std::uint64_t now() noexcept { return 0; }
 constexpr void sleep(const void*, std::uint64_t) noexcept {}
 constexpr void wake(const void*) noexcept {}
+constexpr void pass() noexcept {}
 #endif
 
 } // namespace fault

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/sys/fault.hpp>
 
 #include <cstdint>
 #include <pthread.h>
@@ -28,7 +29,10 @@ inline std::uintptr_t thread_token() noexcept {
 #endif
 }
 
-inline void yield_thread() noexcept { ::sched_yield(); }
+inline void yield_thread() noexcept {
+    if (fault::is_directed()) return fault::pass();
+    ::sched_yield();
+}
 // A child of fork() has another one.
 inline std::uint64_t process_number() noexcept { return static_cast<std::uint64_t>(::getpid()); }
 

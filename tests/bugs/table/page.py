@@ -17,10 +17,12 @@ BUGS = {
         "limit_.unconfirm(n); put_back(first, n, n);",
         "limit_.unconfirm(n); put_back(first, n, n); static_cast<void>(trim());",
         law=3),
-    "pages_are_refunded_and_stay_in_memory": bug(
-        "process/resident_memory.cpp",
-        "system_.return_pages(here.first, n)",
-        "(n != 0)",
+    "rest_is_free_before_its_huge_page_is_there": bug(
+        "model/pages_in_steps.cpp",
+        "if (is_right && has_low) is_right = settle(of.first);",
+        "if (of.rest != 0) free_rest(got, of, all && is_right); if (is_right && has_low) is_right = settle(of.first);",
+        "if (of.rest != 0) free_rest(got, of, all && is_right);",
+        "",
         law=1),
     "full_arena_is_called_fragmented": bug(
         "unit/page/arena.cpp",
