@@ -17,6 +17,8 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <string>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -288,6 +290,54 @@ TEST_CASE("a limit bounds resident memory while sixteen times as much passes thr
               for (int i = 0; i != 512; ++i)
                   if (all[static_cast<std::size_t>(i)].pin()->get<unsigned char>(1_MiB - 1) != i % 256) std::_Exit(3);
           }) <= 32_MiB + 16_MiB);
+}
+
+// Whoever has memory goes on: what needs a mapping more is done without it, and a new object says what it lacks.
+TEST_CASE("a limit bounds resident memory where the process has no mapping left", "[process][resident]") {
+    constexpr std::size_t most = 128_MiB;
+    CHECK(growth([] {
+              account engine{name{"engine"}, limit{most}};
+              allot::chunk_arena<in_tree_runs> blocks{engine};
+              allot::row_manager<in_tree> rows{engine};
+              const auto use = [&] {
+                  for (unsigned round = 0; round != 3; ++round)
+                      mixed(blocks, round, most, 32_MiB), mixed(rows, round, most, 4000);
+                  user<allot::chunk_arena<in_tree_runs>> all{blocks};
+                  while (all.add(1_MiB)) continue;
+                  if (all.bytes < most / 8 * 7) std::_Exit(3);
+                  while (all.drop()) continue;
+              };
+              use();
+              blocks.trim();
+              user<allot::chunk_arena<in_tree_runs>> had{blocks};
+              for (int i = 0; i != 5; ++i) had.add(9_MiB); // the system may make huge OS pages of them
+              const std::size_t os_page = allot::sys::os_page_bytes(), space = os_page << 22; // two million mappings
+              auto* const none = static_cast<std::byte*>(
+                  ::mmap(nullptr, space, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+              std::size_t at = 0; // every second page is a mapping of its own
+              while (at < space && ::mprotect(none + at, os_page, PROT_READ) == 0) at += 2 * os_page;
+              if (none == MAP_FAILED) std::_Exit(4);
+              if (at >= space) return; // the system is set to more
+              std::string refused;
+              try {
+                  allot::row_manager<in_tree> another{engine};
+              } catch (const allot::out_of_memory& e) {
+                  refused = e.what();
+              }
+              if (refused.find("vm.max_map_count") == std::string::npos) std::_Exit(5);
+              had.drop();
+              had.add(4_MiB); // a part of the second of those pages is idle
+              const auto keeps = [&](std::size_t bytes) {
+                  blocks.trim(), rows.trim();
+                  return engine.used() < bytes + 1_MiB;
+              };
+              if (!keeps(40_MiB)) std::_Exit(6);
+              while (had.drop()) continue;
+              use();
+              ::munmap(none, space);
+              use();
+              if (!keeps(0)) std::_Exit(7);
+          }) <= most + 16_MiB);
 }
 
 TEST_CASE("a limit bounds resident memory: larger limits, huge OS pages", "[.][long]") {
