@@ -9,7 +9,7 @@
 // Invariant: while a packet has links, the page map has its header for each of its pages. The packet has one view of its
 // block, so slices are views like any other.
 // Cost: 256 bytes of the process' heap and 104 for the buffer's record; one atomic addition to link, one subtraction
-// to release, none for the last link.
+// to release.
 // Threads: any that holds a link. Source: the data buffers of HPCC roxiemem, 2009, whose headers are in the pages.
 #pragma once
 
@@ -50,18 +50,20 @@ class alignas(2 * out_of_band_mark) packet_header : public page_header { // its 
     packet_header(const packet_header&) = delete;
     packet_header& operator=(const packet_header&) = delete;
 
-    void link_row() noexcept { check(rows_in(links_.fetch_add(one_row, std::memory_order_relaxed))); }
-    void link_handle() noexcept { check(handles_in(links_.fetch_add(one_handle, std::memory_order_relaxed))); }
-    // A release too many is reported where no row has a link: it would end the packet of a handle.
+    void link_row() noexcept {
+        const std::uint64_t now = links_.fetch_add(one_row, std::memory_order_relaxed) + one_row;
+        if (ALLOT_UNLIKELY(static_cast<std::int64_t>(now) < 0))
+            report_too_many(); // 2^31 rows: others may link meanwhile
+    }
+    void link_handle() noexcept {
+        if (ALLOT_UNLIKELY(handles_in(links_.fetch_add(one_handle, std::memory_order_relaxed)) >= most_handles))
+            report_too_many();
+    }
     void release_row(const std::byte* row) noexcept {
-        if (links_.load(std::memory_order_acquire) == one_row) return end(); // nobody else can add one
-        const std::uint64_t was = links_.fetch_sub(one_row, std::memory_order_acq_rel);
-        if (rows_in(was) > 1) return;
-        if (was == one_row) return end();
-        if (ALLOT_UNLIKELY(rows_in(was) == 0)) undo_release_of(row);
+        if (const std::uint64_t was = links_.fetch_sub(one_row, std::memory_order_acq_rel); was <= one_row)
+            was == one_row ? end() : undo_release_of(row);
     }
     void release_handle() noexcept {
-        if (links_.load(std::memory_order_acquire) == one_handle) return end();
         if (links_.fetch_sub(one_handle, std::memory_order_acq_rel) == one_handle) end();
     }
     // Of rows and handles.
@@ -116,17 +118,18 @@ class alignas(2 * out_of_band_mark) packet_header : public page_header { // its 
         }
         return theirs.status;
     }
-    static constexpr std::uint64_t one_row = 1, one_handle = std::uint64_t{1} << 32;
-    static constexpr std::uint32_t rows_in(std::uint64_t links) noexcept { return static_cast<std::uint32_t>(links); }
-    static constexpr std::uint32_t handles_in(std::uint64_t links) noexcept {
+    static constexpr std::uint64_t one_handle = 1, one_row = std::uint64_t{1} << 32;
+    static constexpr std::uint32_t most_handles = UINT32_MAX - (1U << 16); // others may link meanwhile
+    static constexpr std::uint32_t rows_in(std::uint64_t links) noexcept {
         return static_cast<std::uint32_t>(links >> 32);
     }
-    void check(std::uint32_t before) const noexcept {
-        constexpr std::uint32_t most = UINT32_MAX - (1U << 16); // other threads may link meanwhile
-        if (ALLOT_UNLIKELY(before >= most))
-            report_misuse({.kind = misuse::too_many_views, .heap = "packet", .address = begin_});
+    static constexpr std::uint32_t handles_in(std::uint64_t links) noexcept {
+        return static_cast<std::uint32_t>(links);
     }
-
+    ALLOT_COLD void report_too_many() const noexcept {
+        report_misuse({.kind = misuse::too_many_views, .heap = "packet", .address = begin_});
+    }
+    // No row had a link: it would end the packet of a handle.
     ALLOT_COLD void undo_release_of(const std::byte* row) noexcept {
         if (links_.fetch_add(one_row, std::memory_order_acq_rel) + one_row == 0) end(); // its handles ended meanwhile
         report_misuse({.kind = misuse::double_release, .heap = "packet", .address = row});
