@@ -82,7 +82,7 @@ TEST_CASE("each pause is twice as long, up to 5 s, and one request tries a few o
     pausing_store s{200};
     s.breaks(EIO);
     CHECK(s.writes_of_a_request(400_KiB) == 64); // those that were chosen before the first one failed
-    for (const std::uint64_t span : {10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5000, 5000}) {
+    for (const std::uint64_t span : {10u, 20u, 40u, 80u, 160u, 320u, 640u, 1280u, 2560u, 5000u, 5000u}) {
         CHECK(s.writes_of_a_request(400_KiB) == 0);
         s.time.pass(span - 1);
         CHECK(s.writes_of_a_request(400_KiB) == 0);
