@@ -69,7 +69,7 @@ class stage final : allot::sys::fault::stage {
         r.end = end;
         hand_over();
     }
-    void pass() noexcept override {
+    void at_system_call() noexcept override {
 #if ALLOT_CHECKED // which counts locks: with one of the role's held, others could wait for ever
         if (at_system_calls_ && allot::detail::held_locks::of_this_thread().none()) point();
 #endif

@@ -46,7 +46,7 @@ class stage {
     virtual void sleep(const void* at, std::uint64_t end) noexcept = 0;
     virtual void wake(const void* at) noexcept = 0;
     // It makes a system call, which may take long, or yields.
-    virtual void pass() noexcept {}
+    virtual void at_system_call() noexcept {}
 
   protected:
     ~stage() = default;
@@ -56,11 +56,11 @@ inline bool is_directed() noexcept { return director != nullptr; }
 inline std::uint64_t now() noexcept { return director->now(); }
 inline void sleep(const void* at, std::uint64_t end) noexcept { director->sleep(at, end); }
 inline void wake(const void* at) noexcept { director->wake(at); }
-inline void pass() noexcept { director->pass(); }
+inline void at_system_call() noexcept { director->at_system_call(); }
 
 // Counts a call. True: the call must fail.
 inline bool should_fail() noexcept {
-    if (is_directed()) pass();
+    if (is_directed()) at_system_call();
     const std::uint64_t call = state.calls.fetch_add(1) + 1;
     const bool now = state.first_failing != 0 && call >= state.first_failing && call <= state.last_failing;
     if (now) state.has_failed = true;
@@ -72,7 +72,7 @@ constexpr bool is_directed() noexcept { return false; }
 constexpr std::uint64_t now() noexcept { return 0; }
 constexpr void sleep(const void*, std::uint64_t) noexcept {}
 constexpr void wake(const void*) noexcept {}
-constexpr void pass() noexcept {}
+constexpr void at_system_call() noexcept {}
 #endif
 
 } // namespace fault

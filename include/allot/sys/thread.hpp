@@ -30,7 +30,7 @@ inline std::uintptr_t thread_token() noexcept {
 }
 
 inline void yield_thread() noexcept {
-    if (fault::is_directed()) return fault::pass();
+    if (fault::is_directed()) return fault::at_system_call();
     ::sched_yield();
 }
 // A child of fork() has another one.
