@@ -292,6 +292,18 @@ TEST_CASE("a limit bounds resident memory while sixteen times as much passes thr
           }) <= 32_MiB + 16_MiB);
 }
 
+TEST_CASE("a limit bounds resident memory, and idle memory serves others, where the process locks its memory",
+          "[process][resident]") {
+    CHECK(growth([] {
+              if (::mlockall(MCL_FUTURE) != 0) return; // it may not
+              constexpr int dont_need_locked = 24;     // Linux 5.18
+              alignas(65536) static std::byte some[64_KiB];
+              if (::madvise(some, sizeof some, dont_need_locked) != 0) return;
+              in_turn<allot::row_manager<in_tree>>(64_MiB, 1000);
+              in_turn<allot::chunk_arena<in_tree_runs>>(64_MiB, 300'000);
+          }) <= 64_MiB + 16_MiB);
+}
+
 // Whoever has memory goes on: what needs a mapping more is done without it, and a new object says what it lacks.
 TEST_CASE("a limit bounds resident memory where the process has no mapping left", "[process][resident]") {
     constexpr std::size_t most = 128_MiB;
