@@ -127,7 +127,7 @@ int main(int, char** argv) {
     }
     {
         a::account by{a::name{"by"}, a::limit{8_MiB}};
-        a::packets in{by};
+        a::packets in{by, {.bytes = 40000, .limit = 8_MiB}};
         misuse("a row in a packet that has ended", [&](auto read) {
             a::packet p = in.receive(by, &fill);
             const void* const r = p.at(0, 8);
@@ -138,6 +138,10 @@ int main(int, char** argv) {
             a::packet p = in.receive(by, &fill);
             read(p.bytes().data() + 101);
             p.set_bytes(static_cast<std::size_t>(fill(p.room())));
+        });
+        misuse("what is behind a packet, in its last page", [&](auto read) {
+            a::packet p = in.receive(by, &fill);
+            read(p.room().data() + p.room().size());
         });
     }
     // Memory that was lent is the lender's again.

@@ -35,7 +35,7 @@ namespace detail {
 
 // Writes limit, live bytes, and the four classes with the most live bytes.
 template <class Blocks> void write_chunks(text_writer& out, const Blocks& blocks, const char* set) noexcept {
-    out.put("chunk arena ").name(blocks.name()).put(" (set ").put(set).put("), chunks of ");
+    out.put("chunk arena ").brief(blocks.name()).put(" (set ").put(set).put("), chunks of ");
     out.bytes(blocks.chunk_bytes()).newline();
     write(out, blocks.stats());
     top_n<class_usage, 4> top;
@@ -71,7 +71,7 @@ ALLOT_COLD void report_leaked_blocks(const Blocks& blocks, const char* set, cons
     if (f.live_blocks == 0) return;
     char page[out_of_memory::report_bytes];
     text_writer out{page};
-    out.put("allot: chunk arena ").name(blocks.name()).put(" (set ").put(set).put(") ended with ");
+    out.put("allot: chunk arena ").brief(blocks.name()).put(" (set ").put(set).put(") ended with ");
     out.number(f.live_blocks).put(f.live_blocks == 1 ? " block" : " blocks").put(" not deallocated, ");
     out.bytes(f.live).put(":").newline();
     blocks.usage([&](const class_usage& u) {

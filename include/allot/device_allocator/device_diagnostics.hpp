@@ -71,7 +71,7 @@ template <class Set> class device_diagnostics {
 
   private:
     text_writer& headline(text_writer& out) const noexcept {
-        return out.put("allot: device allocator ").name(name_).put(" (set ").put(set_name()).put(")");
+        return out.put("allot: device allocator ").brief(name_).put(" (set ").put(set_name()).put(")");
     }
 
     const char* name_;

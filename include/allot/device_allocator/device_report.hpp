@@ -23,7 +23,7 @@ namespace detail {
 // error.
 template <class Gpu> void write_device_report(text_writer& out, const Gpu& gpu) noexcept {
     out.put("device allocator ")
-        .name(gpu.name())
+        .brief(gpu.name())
         .put(" (set ")
         .put(type_name_c_str<typename Gpu::set>())
         .put(") on device ");

@@ -15,6 +15,7 @@
 
 #include <allot/buffer/buffer.hpp>
 #include <allot/config.hpp>
+#include <allot/core/bits.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/intrusive_list.hpp>
 #include <allot/heap/page_header.hpp>
@@ -79,7 +80,7 @@ class alignas(2 * out_of_band_mark) packet_header : public page_header { // its 
     void set_bytes(std::size_t n) noexcept {
         bytes_.store(n, std::memory_order_relaxed);
         sys::expose(begin_, n, sys::unit_ends::own);
-        sys::poison(begin_ + n, room_ - n, sys::unit_ends::own);
+        hide_behind(n);
     }
     // All of it may be written, until the next set_bytes().
     void open() const noexcept { sys::expose(begin_, room_, sys::unit_ends::own); }
@@ -135,6 +136,8 @@ class alignas(2 * out_of_band_mark) packet_header : public page_header { // its 
         report_misuse({.kind = misuse::double_release, .heap = "packet", .address = row});
     }
 
+    // To the end of its pages, of which it has all.
+    void hide_behind(std::size_t n) const noexcept;
     packet_header(buffer b, packet_list& in) noexcept;
     ~packet_header() = default;
     void end() noexcept;
@@ -205,8 +208,12 @@ inline packet_header* packet_header::make(buffer& b, packet_list& in) noexcept {
     auto* const h = ::new (memory) packet_header(std::move(b), in);
     for (std::size_t at = 0; at < h->room_; at += in.arena.page_bytes())
         in.arena.set_owner(h->begin_ + at, word_of_header(static_cast<page_header*>(h)));
+    h->hide_behind(h->room_);
     in.add(*h);
     return h;
+}
+inline void packet_header::hide_behind(std::size_t n) const noexcept {
+    sys::poison(begin_ + n, align_up(room_, all_.arena.page_bytes()) - n, sys::unit_ends::own);
 }
 ALLOT_NOINLINE inline void packet_header::end() noexcept {
     all_.remove(*this);

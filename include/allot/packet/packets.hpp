@@ -266,13 +266,13 @@ class packets {
             top.add({h.links(), h.room(), h.holder()},
                     [](const line& l) { return l.bytes / detail::max(l.links, std::size_t{1}); });
         });
-        out.put("packets ").put(source_.blocks.name()).put(": ").number(s.packets).put(", ").bytes(s.bytes);
+        out.put("packets ").brief(source_.blocks.name()).put(": ").number(s.packets).put(", ").bytes(s.bytes);
         out.put(", of which ").bytes(s.received).put(" were received; ").number(s.links).put(" links").newline();
         for (const line& l : top)
             out.put("    a packet of ")
                 .bytes(l.bytes)
                 .put(l.by != nullptr ? " of account " : "")
-                .put(l.by != nullptr ? l.by->name() : "")
+                .brief(l.by != nullptr ? l.by->name() : "")
                 .put(": ")
                 .number(l.links)
                 .put(l.links == 1 ? " link" : " links")

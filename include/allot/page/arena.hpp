@@ -92,8 +92,8 @@ template <class Set = policies<>> class arena : detail::range_source_of<Set>, pu
         raise(out_of_memory(text.view(), [&](text_writer& out) { report_refused(out, o); }, why));
     }
     static void report_refused(text_writer& out, const opening& o) noexcept {
-        out.put("arena ").put(o.name).put(": ");
-        if (*o.range.why != 0) out.put(o.range.why).newline().put("arena ").put(o.name).put(": ");
+        out.put("arena ").brief(o.name).put(": ");
+        if (*o.range.why != 0) out.put(o.range.why).newline().put("arena ").brief(o.name).put(": ");
         out.put(o.range.begin != nullptr ? "the system refuses memory, or a mapping, for the tables of pages of "
                 : source::lent           ? "too few bytes were lent for one page of "
                                          : "the system refuses address space, even for one page of ");

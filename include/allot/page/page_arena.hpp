@@ -237,7 +237,7 @@ class page_arena {
     void report(text_writer& out) const noexcept {
         const arena_stats f = stats();
         out.put("  arena ")
-            .name(name())
+            .brief(name())
             .put(" (")
             .put(page_kind_)
             .put(" pages of ")
@@ -251,7 +251,7 @@ class page_arena {
         out.put(f.free > f.largest_free_run ? ", fragmented" : f.free == 0 ? ", exhausted" : "").newline();
         std::size_t n = 0;
         tenants_.for_each([&](const tenant& t) {
-            if (n++ < 8) out.put("    held by ").name(t.name()).put(": ").bytes(t.held()).newline();
+            if (n++ < 8) out.put("    held by ").brief(t.name()).put(": ").bytes(t.held()).newline();
         });
         if (n > 8) out.put("    and ").number(n - 8).put(" more").newline();
     }

@@ -23,7 +23,7 @@ namespace detail {
 
 // "rows of 56 bytes"; huge rows have no size.
 inline void put_heap(text_writer& out, const char* name, std::size_t slot_bytes) noexcept {
-    out.put(name);
+    out.brief(name);
     if (slot_bytes != 0) out.put(" of ").number(slot_bytes).put(" bytes");
 }
 
@@ -31,7 +31,7 @@ inline void put_heap(text_writer& out, const char* name, std::size_t slot_bytes)
 // half of it may be out of reach where rows have many sizes.
 inline void write_held(text_writer& out, const char* name, const char* set, std::size_t used, std::size_t peak,
                        std::size_t limit, std::size_t page) noexcept {
-    out.put("row manager ").put(name).put(" (set ").put(set).put(")").newline().put("  limit ");
+    out.put("row manager ").brief(name).put(" (set ").put(set).put(")").newline().put("  limit ");
     if (limit == SIZE_MAX) out.put("none");
     else out.bytes(limit);
     out.put(", charged ").bytes(used).put(", peak ").bytes(peak);
@@ -144,7 +144,7 @@ ALLOT_COLD void report_leaks(const heap_group& heaps, Huge& huge, const char* na
     if (leaked == 0) return;
     char head[256];
     text_writer first{head};
-    first.put("allot: row manager ").put(name).put(" (set ").put(set).put(") ended with ");
+    first.put("allot: row manager ").brief(name).put(" (set ").put(set).put(") ended with ");
     first.number(leaked).put(" rows not released:").newline();
     sink.write(sink.context, first.view());
     sink.write(sink.context, out.view());

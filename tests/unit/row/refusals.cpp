@@ -149,6 +149,22 @@ TEST_CASE("out_of_memory names what refused, and the holders below the account t
     }
     elsewhere.refund(20_MiB), scan.refund(900_KiB);
 }
+
+TEST_CASE("whatever name a manager has, it takes a part of one line of the report", "[row][refusal]") {
+    const std::string odd = "a\nb\xFF" + std::string(10'000, 'n');
+    allot::account engine{name{"engine"}, limit{1_MiB}};
+    allot::row_manager<in_tree> rows{engine, name{odd.c_str()}, small};
+    std::string page;
+    try {
+        for (;;) static_cast<void>(rows.allocate(1000));
+    } catch (const allot::out_of_memory& e) {
+        page = e.report();
+    }
+    CHECK_THAT(page, ContainsSubstring("row manager a\xE2\x90\x8A"
+                                       "b\xEF\xBF\xBDnnn"));
+    CHECK_THAT(page, ContainsSubstring("accounts of engine: "));
+    CHECK(page.find("a\nb") == std::string::npos);
+}
 #endif
 
 #if !ALLOT_CHECKED // where it aborts
