@@ -3,14 +3,15 @@
 // The path of each call, one line per step, indented below its caller:
 //
 //   buffer_memory::allocate(account, bytes)        buffer_memory.hpp; raises out_of_memory
-//     try_allocate                                 the same; returns the empty buffer and why
-//       new_view                                   buffer_allocate.hpp
-//         new_block                                the same; charged_blocks begins here, and has no views
+//     requested_view                               buffer_allocate.hpp; try_allocate() and allocate_for() begin here
+//       new_view                                   one attempt
+//         new_block                                the same; that of charged_blocks, which have no views
 //           try_limits: account::try_hold, cancel  from 64 KiB on: asks the account before the source
-//           block_source::take_cached, take_slow   the source: row manager, chunk arena, on_stream, heap_memory
+//           block_source::take_cached, attempt     the source: row manager, chunk arena, on_stream, heap_memory
 //           charge_block: account::try_charge      charges the whole block; refused: the source gets it back
 //         view_of                                  makes the block's record and its first ledger
 //           buffer_records::take                   104 bytes of host memory, from a free list per thread
+//       block_source::climb                        refused: with the source's own steps (account/ladder.hpp)
 //   buffer::slice                                  one atomic addition to the ledger's count of views
 //   buffer::retain(account)                        buffer.hpp, buffer_transfer.hpp
 //     retain_for                                   a view in the account's ledger, or a new ledger; block's lock

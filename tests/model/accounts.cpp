@@ -62,13 +62,11 @@ class trace {
     node& at(int n) { return nodes_[static_cast<std::size_t>(n)]; }
 
     // What the model says: with own charges as they are, and so much more at `more_at`.
-    std::size_t used(int n, int more_at = -1, std::ptrdiff_t more = 0, int also_at = -1, std::ptrdiff_t also = 0) {
+    std::size_t used(int n, int more_at = -1, std::ptrdiff_t more = 0) {
         std::size_t sum = at(n).own;
         if (n == more_at) sum += static_cast<std::size_t>(more);
-        if (n == also_at) sum += static_cast<std::size_t>(also);
         for (int c = 0; c != static_cast<int>(nodes_.size()); ++c)
-            if (at(c).live() && at(c).parent == n)
-                sum += std::max(at(c).reserved, used(c, more_at, more, also_at, also));
+            if (at(c).live() && at(c).parent == n) sum += std::max(at(c).reserved, used(c, more_at, more));
         return sum;
     }
     bool is_above(int a, int n) {
@@ -76,14 +74,15 @@ class trace {
             if (n == a) return true;
         return false;
     }
-    // The outcome of charges that change these two; levels whose use does not grow are not asked.
-    charge_outcome outcome(int to, std::ptrdiff_t more, int from = -1, std::ptrdiff_t less = 0) {
+    // The outcome of a charge of `to`, which `from` may have been charged for; levels whose use does not grow are not
+    // asked.
+    charge_outcome outcome(int to, std::ptrdiff_t more, int from = -1) {
         if (const int by = at(to).closed_by; by != -1) { // it counts already what comes from below it
             const bool counted = from != -1 && !at(to).closing && (at(from).closed_by == by || is_above(by, from));
             if (!counted) return charge_outcome::closed;
         }
         for (int n = to; n != -1; n = at(n).parent) {
-            const std::size_t now = used(n), then = used(n, to, more, from, less);
+            const std::size_t now = used(n), then = used(n, to, more);
             if (then <= now) continue;
             if (then > at(n).limit) return charge_outcome::over_limit;
         }
@@ -158,14 +157,15 @@ class trace {
     }
     // What was used before, and is refunded, returns to the parent.
     void settle_promises() {
-        for (int n = static_cast<int>(nodes_.size()) - 1; n >= 0; --n) { // children first
-            node& it = at(n);
-            if (!it.live() || it.promises.empty()) continue;
-            std::size_t promised = 0;
-            for (const promise& p : it.promises) promised += p.real.bytes();
-            it.reserved = promised == 0 ? it.first_reserved
-                                        : std::min(it.reserved, std::max(it.first_reserved, used(n)) + promised);
-        }
+        for (int n = static_cast<int>(nodes_.size()) - 1; n >= 0; --n) settle_promise(n); // children first
+    }
+    void settle_promise(int n) {
+        node& it = at(n);
+        if (!it.live() || it.promises.empty()) return;
+        std::size_t promised = 0;
+        for (const promise& p : it.promises) promised += p.real.bytes();
+        it.reserved =
+            promised == 0 ? it.first_reserved : std::min(it.reserved, std::max(it.first_reserved, used(n)) + promised);
     }
     void end_drained() {
         for (int n = static_cast<int>(nodes_.size()) - 1; n > 0; --n) { // children first
@@ -199,15 +199,25 @@ class trace {
             const int to = a_node();
             if (to == n || it.own == 0) break;
             const std::size_t moved = 1 + below(it.own);
-            const auto by = static_cast<std::ptrdiff_t>(moved);
-            const charge_outcome expected = outcome(to, by, n, -by);
+            std::vector<std::size_t> reserved, before;
+            for (int a = 0; a != static_cast<int>(nodes_.size()); ++a)
+                reserved.push_back(at(a).reserved), before.push_back(at(a).live() ? used(a) : 0);
+            charge_outcome expected = outcome(to, 0, n);
+            it.own -= moved; // what it no longer keeps is there for the other
+            for (int a = n; !is_above(a, to); a = at(a).parent) settle_promise(a);
+            at(to).own += moved;
+            for (int a = to; a != -1 && expected == charge_outcome::fits; a = at(a).parent)
+                if (const std::size_t then = used(a); then > before[static_cast<std::size_t>(a)] && then > at(a).limit)
+                    expected = charge_outcome::over_limit;
             const bool force = below(2) == 0;
             const auto s = force ? account::transfer(*it.real, *at(to).real, moved)
                                  : account::try_transfer(*it.real, *at(to).real, moved);
             const charge_outcome reported =
                 force && expected == charge_outcome::over_limit ? charge_outcome::forced : expected;
             if (s.outcome != reported) return false;
-            if (s.charged()) it.own -= moved, at(to).own += moved;
+            if (s.charged()) break;
+            it.own += moved, at(to).own -= moved;
+            for (std::size_t a = 0; a != nodes_.size(); ++a) nodes_[a].reserved = reserved[a];
             break;
         }
         case 4:
@@ -230,7 +240,7 @@ class trace {
         }
         case 6: {
             const std::size_t before = used(n), was = std::max(it.reserved, before);
-            bool fits = it.closed_by == -1 && was + bytes <= it.limit;
+            bool fits = it.closed_by == -1 && (bytes == 0 || was + bytes <= it.limit); // 0 bytes always fit
             if (fits && bytes != 0 && it.parent != -1)
                 fits = outcome(it.parent, static_cast<std::ptrdiff_t>(was + bytes - std::max(it.reserved, before))) ==
                        charge_outcome::fits;

@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <vector>
 
 #if !ALLOT_FAULTS
@@ -37,6 +38,12 @@ class stage final : allot::sys::fault::stage {
     /// A system call is a point, too, and so is a yield: steps of the library that may take long.
     /// None where a lock is held. Checked builds only.
     void hand_over_at_system_calls() noexcept { at_system_calls_ = true; }
+    enum class rest : std::uint8_t { begins, ends_signalled, ends_late };
+    /// Called where a role begins to sleep, and where it wakes: by its number, on its thread.
+    void watch_sleep(std::function<void(std::size_t, rest)> seen) { seen_ = std::move(seen); }
+    /// Time passes also where roles take turns, or read the clock, for long without a point: so a wait that does not
+    /// sleep ends at its deadline. Calls this where that begins.
+    void watch_clock(std::function<void()> stands_still) { stands_still_ = std::move(stands_still); }
     void add(std::function<void()> plays) { roles_.push_back({std::move(plays)}); }
     /// Returns when all roles have ended.
     void play() {
@@ -59,15 +66,20 @@ class stage final : allot::sys::fault::stage {
     /// Another role may go on.
     void point() {
         if (step_) step_();
+        looks_ = 0;
         time_ += 100 + dice_.below(20'000);
         hand_over();
     }
-    std::uint64_t now() noexcept override { return time_; }
+    std::uint64_t now() noexcept override { return look(), time_; }
     void sleep(const void* at, std::uint64_t end) noexcept override {
         role& r = roles_[now_];
         r.at = at;
         r.end = end;
+        r.signalled = false;
+        const std::size_t me = now_;
+        if (seen_) seen_(me, rest::begins);
         hand_over();
+        if (seen_) seen_(me, roles_[me].signalled ? rest::ends_signalled : rest::ends_late);
     }
     void at_system_call() noexcept override {
 #if ALLOT_CHECKED // which counts locks: with one of the role's held, others could wait for ever
@@ -76,8 +88,10 @@ class stage final : allot::sys::fault::stage {
     }
     void wake(const void* at) noexcept override {
         for (role& r : roles_)
-            if (r.at == at) r.at = nullptr;
+            if (r.at == at) r.at = nullptr, r.signalled = true;
     }
+    /// The number of the role that runs.
+    std::size_t role_now() const noexcept { return now_; }
     /// Sleeps until the condition holds; who changes it calls wake(at).
     template <class Holds> void wait_until(const void* at, Holds holds) {
         while (!holds()) sleep(at, never);
@@ -93,7 +107,7 @@ class stage final : allot::sys::fault::stage {
         std::function<void()> plays;
         const void* at = nullptr; // it sleeps there
         std::uint64_t end = 0;
-        bool over = false;
+        bool over = false, signalled = false;
     };
     // A thread that plays roles of one stage after the other.
     struct hand {
@@ -103,10 +117,10 @@ class stage final : allot::sys::fault::stage {
         bool leaves = false;
         pthread_t thread{};
 
-        explicit hand(std::vector<std::byte>& stack) {
+        explicit hand(void* stack) {
             pthread_attr_t on;
             pthread_attr_init(&on);
-            pthread_attr_setstack(&on, stack.data(), stack.size());
+            pthread_attr_setstack(&on, stack, stack_bytes);
             const auto run = [](void* self) -> void* { return static_cast<hand*>(self)->work(), nullptr; };
             if (pthread_create(&thread, &on, run, this) != 0)
                 std::fputs("no thread for a role\n", stderr), std::_Exit(1);
@@ -133,20 +147,35 @@ class stage final : allot::sys::fault::stage {
             }
         }
     };
-    static std::vector<std::byte>& stack_of(std::size_t n) {
-        static std::vector<std::unique_ptr<std::vector<std::byte>>> all;
-        while (all.size() <= n) all.push_back(std::make_unique<std::vector<std::byte>>(1 << 20));
-        return *all[n];
+    // At the same address in each process, if it is free there: which shared cache a thread uses follows from it.
+    static constexpr std::size_t stack_bytes = 1 << 20;
+    static void* stack_of(std::size_t n) {
+        static std::vector<void*> all;
+        while (all.size() <= n) {
+            const auto at = (std::uintptr_t{0x2000} << 32) + 2 * stack_bytes * all.size();
+            constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+            void* p = ::mmap(reinterpret_cast<void*>(at), stack_bytes, PROT_READ | PROT_WRITE,
+                             flags | MAP_FIXED_NOREPLACE, -1, 0);
+            if (p == MAP_FAILED) p = ::mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+            if (p == MAP_FAILED) std::fputs("no stack for a role\n", stderr), std::_Exit(1);
+            all.push_back(p);
+        }
+        return all[n];
     }
     static std::vector<std::unique_ptr<hand>>& crew() {
-        static_cast<void>(stack_of(0)); // the stacks end last
         static std::vector<std::unique_ptr<hand>> all;
         return all;
     }
     static constexpr std::size_t nobody = SIZE_MAX;
 
+    void look() {
+        constexpr std::uint64_t most = 1'000, ms = 1'000'000;
+        if (!stands_still_ || ++looks_ < most) return;
+        if (looks_ == most) stands_still_();
+        time_ += ms;
+    }
     std::size_t choose() {
-        for (;;) {
+        for (look();;) {
             std::size_t found = nobody, able = 0;
             std::uint64_t first_end = never;
             bool any = false;
@@ -165,7 +194,7 @@ class stage final : allot::sys::fault::stage {
                 trace_ = soak::mix(trace_ ^ found);
                 return now_ = found;
             }
-            if (first_end != never) time_ = first_end;
+            if (first_end != never) time_ = first_end, looks_ = 0;
             else if (!stuck_()) std::fputs("all roles sleep, and none can be woken\n", stderr), std::_Exit(1);
         }
     }
@@ -189,10 +218,12 @@ class stage final : allot::sys::fault::stage {
     soak::dice dice_;
     std::function<bool()> stuck_;
     std::function<void()> step_;
+    std::function<void(std::size_t, rest)> seen_;
+    std::function<void()> stands_still_;
     std::vector<role> roles_;
     bool at_system_calls_ = false;
     std::size_t now_ = nobody;
-    std::uint64_t time_ = 1'000'000, steps_ = 0, trace_ = 0;
+    std::uint64_t time_ = 1'000'000, steps_ = 0, trace_ = 0, looks_ = 0;
     std::atomic<int> over_{0};
 };
 

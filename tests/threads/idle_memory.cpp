@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace allot::literals;
@@ -216,4 +217,60 @@ TEST_CASE("a pool may end while others ask it", "[accounts][idle][threads]") {
     over = true;
     asks.join();
     CHECK(query.used() == 0);
+}
+
+// Objects fall asleep and are woken while threads use them; once these stop, a refused request leaves nothing idle.
+TEMPLATE_TEST_CASE("objects that rest while threads use them give all that they do not use", "[accounts][idle]",
+                   row_pool, block_pool) {
+    account query{name{"query"}, limit{256_MiB}}, all{query, name{"all"}};
+    all.charge(1_MiB);
+    const auto refused = [&] { return !all.try_charge(256_MiB - 1).charged(); };
+    TestType pools[4]{TestType{query}, TestType{query}, TestType{query}, TestType{query}};
+    constexpr unsigned workers = 3, rounds = 30;
+    std::atomic<unsigned> round{0}, done{0};
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t != workers; ++t)
+        threads.emplace_back([&, t] {
+            std::mt19937 random(t);
+            std::vector<std::pair<TestType*, void*>> mine;
+            const auto release = [&](std::size_t least) {
+                while (mine.size() > least) {
+                    std::swap(mine[random() % mine.size()], mine.back());
+                    if constexpr (requires { pools->release(nullptr); }) mine.back().first->release(mine.back().second);
+                    else mine.back().first->deallocate(mine.back().second);
+                    mine.pop_back();
+                }
+            };
+            for (unsigned r = 1; r <= rounds; ++r) {
+                while (round != r) std::this_thread::yield();
+                for (unsigned i = 0; i != 1000; ++i) {
+                    TestType& from = pools[random() % 4];
+                    const std::size_t bytes = i % 250 == 0 ? 100'000 : 40 + random() % 1000;
+                    if constexpr (requires { from.release(nullptr); })
+                        mine.emplace_back(&from, from.try_allocate(bytes));
+                    else mine.emplace_back(&from, from.try_allocate(bytes).address);
+                    if (random() % 3 == 0) release(mine.size() - 1);
+                }
+                release(r % 3 == 0 ? 0 : random() % (mine.size() + 1));
+                ++done;
+            }
+            while (round != rounds + 1) std::this_thread::yield();
+            release(0);
+        });
+    for (unsigned r = 1; r <= rounds; ++r) {
+        done = 0, round = r;
+        bool all_refused = true;
+        while (done != workers) all_refused = refused() && all_refused;
+        CHECK((all_refused && refused()));
+        for (TestType& pool : pools) {
+            const std::size_t used = pool.used();
+            CHECK(pool.trim() == 0);
+            CHECK(pool.used() == used);
+        }
+    }
+    round = rounds + 1;
+    for (auto& t : threads) t.join();
+    CHECK(refused());
+    for (TestType& pool : pools) CHECK(pool.trim() == 0);
+    all.refund(1_MiB);
 }

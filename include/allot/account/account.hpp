@@ -169,16 +169,23 @@ class account {
         return detail::reserving::reserve_or_queue(node_, bytes, detail::reserves::floor, later.queued_);
     }
     /// Whether the account could charge as many bytes now. If not, `later` is called once when it can, with a
-    /// reservation of nothing, whose status fits; until then it is queued as for reserve_for(). Frees nothing.
-    /// Returns: a status that fits, `queued`, or why it never can; misused if `later` is queued already.
+    /// reservation of nothing, whose status fits; or when notify_unused() is called where it is refused: a request may
+    /// be served then. Until then it is queued as for reserve_for(), also where a limit must be raised first. Frees
+    /// nothing.
+    /// Returns: a status that fits, `queued`, or `closed`; over_limit for more than 2^63 - 1 bytes; misused if `later` is
+    /// queued already.
     template <class Then> charge_status when_free(std::size_t bytes, reservation_request<Then>& later) noexcept {
         return detail::reserving::reserve_or_queue(node_, bytes, detail::reserves::look, later.queued_).status();
     }
 
     // ---- limits and statistics ------------------------------------------------------------------------------
 
-    /// Applies to later requests. A limit below used() refuses charges until enough is refunded.
-    void set_limit(std::size_t bytes) noexcept { detail::set_limit(node_, bytes); }
+    /// Applies to later requests. A limit below used() refuses charges until enough is refunded. As notify_unused(), it
+    /// may call reclaimers.
+    void set_limit(std::size_t bytes) noexcept {
+        detail::set_limit(node_, bytes);
+        if (node_.tree().asks_for_queued()) detail::free_ahead(node_);
+    }
     /// For later charges. SIZE_MAX: none.
     void set_watermark(std::size_t bytes) noexcept { detail::set_watermark(node_, bytes); }
     std::size_t limit() const noexcept { return node_.totals().limit(); }
@@ -287,6 +294,16 @@ class account {
             if (detail::is_asked_at(node_, r, home)) visit(r);
         });
     }
+    /// Bytes that reclaimers of that cost, or of a higher one, could free now, of what is charged here and below. From
+    /// reclaimer::idle on what objects do not use is in it, too, as far as they know.
+    std::size_t reclaimable(std::uint32_t least_cost = reclaimer::idle + 1) const noexcept {
+        std::size_t sum = 0;
+        visit_reclaimers([&](const reclaimer& r) {
+            const std::size_t its = r.cost() >= least_cost ? r.reclaimable(*this) : SIZE_MAX;
+            if (its != SIZE_MAX) sum += its;
+        });
+        return sum;
+    }
     /// Calls end_pause() of the same: what failed lately is tried again at once. Requires: as a request.
     void end_pauses() const noexcept {
         node_.tree().reclaimers.end_pauses(node_.shape(), [&](const reclaimer& r, const account& home) {
@@ -353,7 +370,11 @@ class account {
     /// Refunds held bytes. Listeners are called with released().
     void cancel(std::size_t bytes) noexcept { detail::cancel(node_, bytes); }
     /// Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
-    void notify_unused() noexcept { detail::notify_unused(node_); }
+    /// For reservations that wait without a thread it asks itself: it may call reclaimers, as a request that is
+    /// refused.
+    void notify_unused() noexcept {
+        if (detail::notify_unused(node_)) detail::free_ahead(node_);
+    }
     /// Throws the verdict that a status of a request in this tree has, so that with_retry() begins again; returns for
     /// another status. For functions that return a status: charge_for(), allocate_for().
     void raise_verdict(const charge_status& why) const { detail::raise_verdict(why, node_.tree().judged.kind); }

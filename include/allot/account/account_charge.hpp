@@ -22,6 +22,7 @@
 #include <allot/account/charge_request.hpp>
 #include <allot/account/free_ahead.hpp>
 #include <allot/account/memory_request.hpp>
+#include <allot/account/since_refusal.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
@@ -35,6 +36,10 @@ namespace detail {
 
 // ---- charge ------------------------------------------------------------------------------------------------------
 
+struct charge_need {
+    account_node* of;
+    std::size_t bytes;
+};
 inline void log_event(account_node& a, const char* what, std::size_t bytes) noexcept {
     account_log* const to = a.log();
     if (ALLOT_UNLIKELY(to != nullptr)) to->record(what, bytes, used(a));
@@ -42,21 +47,51 @@ inline void log_event(account_node& a, const char* what, std::size_t bytes) noex
 // Counts a forced charge beyond a limit, and closes the credit of the leaves below that limit.
 inline void charged_beyond(account_node& a, const tree_node::limit_check& found) noexcept {
     found.at->totals().count_beyond();
-    a.tree().was_exceeded.store(true, std::memory_order_relaxed);
+    a.tree().looks_at_all = true; // for floors of what is charged already, which need nothing more where none is free
+    a.tree().note_exceeded();
     a.tree().close_credits_where_exceeded(a);
 }
 // A request that would fit goes behind the one that is due. Requires the lock.
 ALLOT_COLD inline charge_status status_behind(const waiter& due, std::size_t bytes) noexcept {
     return account_node::of(*due.in).refused(charge_outcome::held_back, bytes);
 }
-// One attempt; it takes the lock. Each check and its grant share one hold; retry() may release it between two rounds. A
-// forced charge beyond a limit is made, and its status says so.
-inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mode how,
-                                   const charge_wait& most = never_waits) noexcept {
-    const locked_tree scope(a);
-    charge_request request{scope.tree, how, most.holds};
+// For memory that takes no charge, of an object's own idle pages and free slots: whether the request goes behind one
+// that is due. Before it passes for what its task has, give_idle() has the object's empty pages counted as unused.
+template <class GiveIdle>
+ALLOT_COLD bool look_for_due(const account_node& a, memory_request& asked, GiveIdle give_idle) noexcept {
+    const charge_wait most{.wait = asked.wait, .judged = asked.judged};
+    const std::size_t bytes = max(asked.bytes, std::size_t{1});
+    for (bool are_given = false;; are_given = true) {
+        {
+            const locked_tree scope(a, leave_drained);
+            if (const waiter* const due = due_ahead(a, bytes, most))
+                return asked.refuse(status_behind(*due, asked.bytes)), true;
+            if (are_given || !may_wait(a, most) ||
+                due_before(&a, bytes, most.is_patient(), of_this_thread.trying) == nullptr)
+                return false;
+        }
+        give_idle();
+    }
+}
+template <class GiveIdle>
+ALLOT_ALWAYS_INLINE bool goes_behind_due(const account_node& a, memory_request& asked, GiveIdle give_idle) noexcept {
+    return a.tree().may_have_due() && look_for_due(a, asked, give_idle);
+}
+// It has that memory: it passes those that wait, if it may wait itself. Others are not counted here, and take no lock.
+ALLOT_COLD inline void passes(const account_node& a, const memory_request& asked) noexcept {
+    const charge_wait most{.wait = asked.wait, .judged = asked.judged};
+    const waiter* const own = of_this_thread.trying;
+    const std::uint32_t itself = own != nullptr && &own->by->tree() == &a.tree() ? 1 : 0;
+    if (a.tree().in_order() <= itself || !may_wait(a, most)) return;
+    const locked_tree scope(a, leave_drained);
+    note_passed(a, max(asked.bytes, std::size_t{1}), own, true, most.is_patient());
+}
+// One attempt; requires the lock. Each check and its grant share one hold; retry(found), called where a level refuses,
+// may release it between two rounds. A forced charge beyond a limit is made, and its status says so.
+template <class Retry>
+ALLOT_ALWAYS_INLINE charge_status charge_in_hold(account_node& a, std::size_t bytes, charge_mode how,
+                                                 const charge_wait& most, Retry retry) noexcept {
     const bool held = how == charge_mode::held;
-    if (held) request.let_waiting_pass();
     for (;;) {
         const credit_word w = a.credit().word();
         if (w.credit() != 0 && !w.open()) {
@@ -72,9 +107,9 @@ inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mo
             continue;
         }
         tree_node::limit_check found = tree_node::check_levels(&a, need); // else the request alone
-        if (request.retry(found)) continue;
+        if (ALLOT_UNLIKELY(!found.fitted()) && retry(found)) continue;
         if (!found.charged()) return account_node::status_of(found, bytes);
-        if (ALLOT_UNLIKELY(scope.tree.has_waiters()) && how != charge_mode::forced)
+        if (ALLOT_UNLIKELY(a.tree().has_waiters()) && how != charge_mode::forced)
             if (const waiter* const due = goes_behind(a, need, most)) return status_behind(*due, bytes);
         if (!a.grant(w, need, bytes, held, opens)) continue;
         if (ALLOT_LIKELY(found.fitted())) return {};
@@ -82,20 +117,63 @@ inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mo
         return account_node::status_of(found, bytes);
     }
 }
+// The same; it takes the lock.
+inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mode how,
+                                   const charge_wait& most = never_waits) noexcept {
+    const locked_tree scope(a);
+    charge_request request{scope.tree, how};
+    if (how == charge_mode::held) request.let_waiting_pass();
+    return charge_in_hold(a, bytes, how, most, [&](tree_node::limit_check& found) { return request.retry(found); });
+}
+// Holds bytes of several accounts of one tree, all or none, with one hold of the lock: nobody sees a part. need(i): the
+// i-th of `n` {account, bytes}; different accounts. What a level above several of them refuses is the sum of theirs.
+// `at`: the number of the one that is refused.
+template <class Need>
+charge_status hold_all_locked(std::size_t n, Need need, const charge_wait& most, std::size_t& at) noexcept {
+    const locked_tree scope(*need(0).of);
+    charge_request request{scope.tree, charge_mode::held};
+    request.let_waiting_pass();
+    for (std::size_t done = 0;;) {
+        std::size_t of_others = 0; // that the level which refuses has of those before
+        bool again = false;
+        at = done;
+        const charge_need now = need(done);
+        charge_status s =
+            charge_in_hold(*now.of, now.bytes, charge_mode::held, most, [&](tree_node::limit_check& found) {
+                while (done != 0) { // others may be asked for bytes, or waited for, with none held here
+                    const charge_need before = need(--done);
+                    before.of->cancel(before.bytes);
+                    if (before.of->is_below(*found.at)) of_others += before.bytes;
+                }
+                found.used -= min(of_others, found.used);
+                found.more = sum_or_max(found.more, of_others);
+                again = request.retry(found);
+                return false;
+            });
+        if (again) continue;
+        if (s.charged()) {
+            if (++done == n) return s;
+            continue;
+        }
+        while (done != 0) --done, need(done).of->cancel(need(done).bytes);
+        s.requested += of_others;
+        return s;
+    }
+}
 // `again`: an attempt.
 template <class Attempt>
 ALLOT_COLD charge_status charge_refused(account_node& a, std::size_t bytes, const charge_status& why,
                                         const charge_wait& most, Attempt again) noexcept {
     const bool at_limit = why.outcome == charge_outcome::over_limit;
-    if (most.elsewhere && why.outcome == charge_outcome::held_back) return why;
     if (most.wait == nullptr && !most.judged &&
         (!at_limit || refuser_in(why)->tree().reclaimers.empty())) { // nobody can help
+        since_refusal::note();
         if (at_limit) count_refused(*refuser_in(why));
         return why;
     }
     memory_request asked{bytes};
     asked.why = why;
-    if (!most.elsewhere) asked.wait = most.wait, asked.judged = most.judged;
+    asked.wait = most.wait, asked.judged = most.judged;
     charge_again(a, asked, [&] { return (asked.why = again()).charged(); });
     return asked.why;
 }
@@ -113,7 +191,8 @@ inline charge_status injected(account_node& a, std::size_t bytes, charge_mode ho
 ALLOT_ALWAYS_INLINE charge_status charge_or_climb(account_node& a, std::size_t bytes, charge_mode how,
                                                   const charge_wait& most) noexcept {
     charge_status s = charge_locked(a, bytes, how, most);
-    if (ALLOT_UNLIKELY(!s.charged()) && how == charge_mode::checked) s = charge_refused(a, bytes, s, most);
+    if (ALLOT_UNLIKELY(!s.charged()) && how == charge_mode::checked && !most.is_attempt)
+        s = charge_refused(a, bytes, s, most);
     log_event(a, s.charged() ? "charge" : "refused charge", bytes);
     if (how == charge_mode::checked) free_ahead(a); // a forced one may be in a release, a held one before its memory
     return s;
@@ -122,7 +201,7 @@ ALLOT_ALWAYS_INLINE charge_status charge_or_climb(account_node& a, std::size_t b
 ALLOT_NOINLINE inline charge_status charge_watched(account_node& a, std::size_t bytes, charge_mode how,
                                                    const charge_wait& most) noexcept {
     if (const charge_status s = injected(a, bytes, how); !s)
-        return how == charge_mode::checked ? charge_refused(a, bytes, s, most) : s;
+        return how == charge_mode::checked && !most.is_attempt ? charge_refused(a, bytes, s, most) : s;
     const charge_status s = charge_or_climb(a, bytes, how, most);
     notify(a, [&](account_listener& l) { s.charged() ? l.after(a.face, bytes, s) : l.refused(a.face, s); });
     return s;
@@ -139,10 +218,29 @@ ALLOT_NOINLINE inline charge_status charge_or_wait(account_node& a, std::size_t 
     if (ALLOT_UNLIKELY(a.tree().observers.are_watching())) return charge_watched(a, bytes, charge_mode::checked, most);
     return charge_or_climb(a, bytes, charge_mode::checked, most);
 }
-// As account::try_charge(), for a request that may wait elsewhere: it may go behind one that is due.
+// As account::try_charge(), for a request that may wait: it may go behind one that is due.
 ALLOT_ALWAYS_INLINE charge_status try_charge(account_node& a, std::size_t bytes, const charge_wait& most) noexcept {
     if (ALLOT_LIKELY(a.credit().take(bytes))) return {};
     return charge_slow(a, bytes, charge_mode::checked, most);
+}
+// hold_all_locked(), with injectors, and listeners last. A refusal calls the listeners of the account that is refused,
+// no others.
+template <class Need> charge_status hold_all(std::size_t n, Need need, const charge_wait& most) noexcept {
+    const bool is_watched = need(0).of->tree().observers.are_watching();
+    if (ALLOT_UNLIKELY(is_watched))
+        for (std::size_t i = 0; i != n; ++i)
+            if (const charge_status s = injected(*need(i).of, need(i).bytes, charge_mode::held); !s) return s;
+    std::size_t at = 0;
+    const charge_status s = hold_all_locked(n, need, most, at);
+    const auto tell = [&](const charge_need& c) {
+        const account& of = c.of->face;
+        log_event(*c.of, s ? "charge" : "refused charge", c.bytes);
+        if (ALLOT_UNLIKELY(is_watched))
+            notify(*c.of, [&](account_listener& l) { s ? l.after(of, c.bytes, s) : l.refused(of, s); });
+    };
+    if (!s) return tell(need(at)), s;
+    for (at = 0; at != n; ++at) tell(need(at));
+    return s;
 }
 inline bool fits(account_node& a, std::size_t bytes) noexcept {
     const locked_tree scope(a);
@@ -233,8 +331,17 @@ inline void set_limit(account_node& a, std::size_t bytes) noexcept {
     a.set_limit(bytes);
     scope.tree.announce_end();
     if (a.totals().total() <= bytes) return;
-    scope.tree.was_exceeded.store(true, std::memory_order_relaxed);
+    scope.tree.note_exceeded();
     scope.tree.recall_credit(a);
+}
+inline void set_object(account_node& a, const charged_object* object) noexcept {
+    const locked_tree scope(a, leave_drained);
+    a.object = object;
+}
+// A limit of an object that is charged there is exceeded.
+inline void note_exceeded(account_node& a) noexcept {
+    const locked_tree scope(a, leave_drained);
+    scope.tree.note_exceeded();
 }
 inline void set_watermark(account_node& a, std::size_t bytes) noexcept {
     const locked_tree scope(a);
@@ -260,22 +367,26 @@ inline void note_arrival(const account& home, std::size_t bytes, arrival what) n
     const account_node& at = node_of(home);
     const judged_by judged = at.tree().judged;
     const oom::event e = what == arrival::expected ? oom::event::held_outside : oom::event::returned;
-    if (what != arrival::expected) notify_unused(at);
+    const bool asks = what != arrival::expected && notify_unused(at);
     if (judged.by != nullptr)
         judged.by->post({.what = e, .detail = static_cast<std::uint8_t>(judged.kind), .bytes = bytes});
+    if (asks) free_ahead(at);
 }
-// For root_tenant: every object below the root returns what it does not use. `waits`: it may wait for work of a device.
-// Returns by how many bytes the root's use fell; what other threads charge and refund meanwhile is in it.
-inline std::size_t return_idle_below(const account_node& root, bool waits) noexcept {
-    const std::size_t before = used(root);
-    const shortage s{.why = root.status(charge_outcome::over_limit, SIZE_MAX, before, root.totals().limit()),
+// Every object at and below the account returns what it does not use; with 0 bytes it looks for that, as a tenant does.
+// `waits`: it may wait for work of a device. Returns by how many bytes the account's use fell; what other threads
+// charge and refund meanwhile is in it.
+inline std::size_t return_idle_below(const account_node& at, bool waits, std::size_t bytes) noexcept {
+    const std::size_t before = used(at);
+    const shortage s{.why = at.status(charge_outcome::over_limit, bytes, before, at.totals().limit()),
                      .most_cost = reclaimer::idle,
                      .waits = waits};
-    reclaimers::walk idle(root.tree().reclaimers, root.shape());
-    while (reclaimer* const it = idle.next(
-               [&](const reclaimer& r) { return r.cost() != reclaimer::idle ? walk_step::end : walk_step::call; }))
+    reclaimers::walk idle(at.tree().reclaimers, at.shape());
+    while (reclaimer* const it = idle.next([&](const reclaimer& r) {
+        if (r.cost() != reclaimer::idle) return walk_step::end;
+        return is_asked_at(at, r, reclaimers::home_of(r)) ? walk_step::call : walk_step::skip;
+    }))
         static_cast<void>(reclaimers::call(*it, s));
-    const std::size_t now = used(root);
+    const std::size_t now = used(at);
     return now < before ? before - now : 0;
 }
 

@@ -14,6 +14,7 @@
 #include <allot/account/tree_node.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>
 
@@ -28,13 +29,15 @@ namespace detail {
 
 struct granted_call; // queued_reservation.hpp
 
-// The accounts that pay parts of what is charged to another one (ledger/split.hpp).
-struct part_payers {
-    // Whether one of them is this account, or below it.
-    virtual bool has_one_below(const tree_node& at) const noexcept = 0;
+// The object whose pages an account is charged for. Its functions are called with the lock.
+struct charged_object {
+    // Bytes that are charged there, and that the object does not use, as far as it knows.
+    virtual std::size_t unused_bytes() const noexcept { return 0; }
+    // Whether an account at or below this one pays parts of what is charged there (ledger/split.hpp).
+    virtual bool is_paid_below(const tree_node& at) const noexcept { return static_cast<void>(at), false; }
 
   protected:
-    ~part_payers() = default;
+    ~charged_object() = default;
 };
 
 struct alignas(64) account_node final : tree_node {
@@ -60,9 +63,17 @@ struct alignas(64) account_node final : tree_node {
 
     // Whether bytes that are charged to it are charged there or below, at least in part.
     bool is_charged_below(const tree_node& at) const noexcept {
-        return is_below(at) || (parts != nullptr && parts->has_one_below(at));
+        return is_below(at) || (object != nullptr && object->is_paid_below(at));
     }
 
+    // Charged bytes here and below without what objects do not use. Requires the lock.
+    std::size_t in_use() const noexcept {
+        std::size_t unused_bytes = 0;
+        walk([&](const tree_node& n) {
+            if (of(n).object != nullptr) unused_bytes += of(n).object->unused_bytes();
+        });
+        return used() - min(used(), unused_bytes);
+    }
     // A status that names this account as what refused.
     charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,
                          std::size_t limit) const noexcept {
@@ -82,7 +93,7 @@ struct alignas(64) account_node final : tree_node {
     charge_status refusal;
     leak_sink leaks;
     account& face;
-    const part_payers* parts = nullptr;       // set before anything is charged
+    const charged_object* object = nullptr;   // written with the lock; read with it, or by who is charged here
     alignas(64) account_tree own_tree{*this}; // of a root
 };
 

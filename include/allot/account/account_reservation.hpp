@@ -87,9 +87,6 @@ class [[nodiscard]] account_reservation {
 
   private:
     friend detail::reserving;
-    account_reservation(detail::account_node& by, std::size_t bytes, detail::reserves kind) noexcept
-        : by_(&by), bytes_(bytes), kind_(kind) {}
-
     detail::account_node* by_ = nullptr;
     std::size_t bytes_ = 0;
     std::size_t used_before_ = 0; // by the account, when the reservation began

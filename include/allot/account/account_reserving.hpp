@@ -7,7 +7,8 @@
 //   end_reservation()    returns what is unused
 //
 // A queued reservation recalls the credit below the level that refuses it, so each refund there looks for it. It never
-// waits for held bytes, and calls no reclaimer: the thread that frees the memory may hold some, or be in a release.
+// waits for held bytes, and a refund or release calls no reclaimer for it: the thread may hold some, or locks of a
+// user. free_ahead() does, at each piece of news of idle memory and reclaimers.
 // Cost: the tree's lock. Threads: any; those with a tree as a parameter require its lock.
 #pragma once
 
@@ -19,6 +20,7 @@
 #include <allot/account/charge_request.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/account/queued_reservation.hpp>
+#include <allot/account/reservation_batch.hpp>
 #include <allot/account/wait_order.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/min_max.hpp>
@@ -34,22 +36,40 @@ namespace detail {
 
 struct reserving {
     // Waits patiently.
+    static charge_status reserve(const reservation_batch& b, const wait_limit& wait) noexcept {
+        const wait_limit most = patient(wait);
+        memory_request asked{b.bytes()};
+        asked.reserves = &b;
+        const auto again = [&] {
+            const locked_tree scope(*b.by);
+            charge_request request{scope.tree, charge_mode::checked};
+            return (asked.why = attempt(b, {.wait = &most}, &request, nullptr)).charged();
+        };
+        if (again()) {
+            free_ahead(*b.by);
+        } else if (b.all.front().kind != reserves::look) { // nothing is freed for that
+            if (wait.most.ms != 0) asked.wait = &most;
+            charge_again(*b.by, asked, again);
+        }
+        return asked.why;
+    }
     static account_reservation reserve(account_node& a, std::size_t bytes, reserves kind,
                                        const wait_limit& wait) noexcept {
-        account_reservation made{a, bytes, kind};
-        climb(made, wait);
-        if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
-        return made;
+        reservation_change only{&a, kind, bytes, {}};
+        return with_status(only.made, reserve({&a, {&only, 1}}, wait));
     }
     // Without a wait. The status is `queued` if `later` waits for it.
+    static charge_status reserve_or_queue(const reservation_batch& b, queued_reservation& later) noexcept {
+        if (later.is_queued()) return {.outcome = charge_outcome::misused, .requested = b.bytes()};
+        const free_news::pass news(b.by->tree().frees);
+        charge_status s = reserve(b, time_span{0});
+        if (!s && waiting_request::may_be_granted_later(s)) s = queue(b, s, later, news), free_ahead(*b.by);
+        return s;
+    }
     static account_reservation reserve_or_queue(account_node& a, std::size_t bytes, reserves kind,
                                                 queued_reservation& later) noexcept {
-        account_reservation made{a, bytes, kind};
-        if (later.is_queued()) made.status_ = {.outcome = charge_outcome::misused, .requested = bytes};
-        else if (climb(made, time_span{0}); !made.status_ && waiting_request::may_be_granted_later(made.status_))
-            queue(made, later);
-        if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
-        return made;
+        reservation_change only{&a, kind, bytes, {}};
+        return with_status(only.made, reserve_or_queue({&a, {&only, 1}}, later));
     }
     // Moves bytes of a floor from one child of a parent to another. Levels above see more where the first uses them.
     static charge_status move(account_reservation& from, account_reservation& into, std::size_t bytes) noexcept {
@@ -59,110 +79,101 @@ struct reserving {
         const bool may = is_floor(from) && is_floor(into) && bytes <= from.bytes_ && from.by_->above() != nullptr &&
                          from.by_->above() == into.by_->above();
         if (!may) return {.outcome = charge_outcome::misused, .requested = bytes};
-        account_node &a = *from.by_, &to = *into.by_;
-        const locked_tree scope(a);
-        for (account_node* const n : {&a, &to}) {
-            if (!n->is_open()) return refused_closed(*n, bytes);
-            scope.tree.recall_credit(*n); // the credit of leaves below counts in used()
-        }
-        if (&a != &to) {
-            const reservation_need need = need_of(to, reserves::floor, bytes);
-            if (!need.fits) return to.status(charge_outcome::over_limit, bytes, need.before, to.totals().limit());
-            const std::size_t had = a.totals().reserved(),
-                              left = a.totals().reserved_with_floor(a.totals().floor() - bytes, a.used());
-            a.totals().add_floor(0 - bytes);
-            a.reserve(a.totals().reserved_at_most(left));
-            const tree_node::limit_check found = tree_node::check_levels(a.parent(), need.more);
-            if (!found.charged()) { // what the account uses of these bytes stays charged
-                a.totals().add_floor(bytes);
-                a.reserve(had);
-                return account_node::status_of(found, bytes);
-            }
-            to.totals().add_floor(bytes);
-            to.reserve(to.totals().reserved_at_most(need.after));
-        }
-        from.bytes_ -= bytes, into.bytes_ += bytes;
-        scope.tree.acts_at_unlock = scope.tree.looks_at_all = true;
-        return {};
+        const locked_tree scope(*from.by_);
+        for (const account_reservation* const r : {&from, &into})
+            if (!r->by_->is_open()) return refused_closed(*r->by_, bytes);
+        if (from.by_ == into.by_) return from.bytes_ -= bytes, into.bytes_ += bytes, charge_status{};
+        reservation_change both[]{{from.by_, reserves::floor, from.bytes_ - bytes, {}},
+                                  {into.by_, reserves::floor, into.bytes_ + bytes, {}}};
+        both[0].made.swap(from), both[1].made.swap(into);
+        charge_request request{scope.tree, charge_mode::checked};
+        const charge_status s = attempt({both[0].of->above(), both}, never_waits, &request, nullptr);
+        both[0].made.swap(from), both[1].made.swap(into);
+        return s;
     }
-    // Whether a waiter's request has come to its end, granted or refused for good. Else it sleeps, in the queue of the
-    // level that refuses it now.
-    static bool end_try(waiter& w, account_tree& tree, account_reservation& made) noexcept {
-        account_node& a = *made.by_;
+    // Whether a waiter's request has come to its end, granted or refused for good, as `s` says. Else it sleeps, in the
+    // queue of the level that refuses it now.
+    static bool end_try(waiter& w, account_tree& tree, charge_status& s) noexcept {
         for (;;) {
-            made.status_ = attempt(made, never_waits, nullptr, &w);
-            if (made.status_ || !a.is_open() || !a.can_ever_fit(made.bytes_)) break;
-            const account_node& level = *refuser_in(made.status_);
-            w.at = &level;
-            w.held_back = made.status_.outcome == charge_outcome::held_back;
+            s = attempt(*w.reserves, never_waits, nullptr, &w);
+            if (s || !w.reserves->can_ever_fit()) break;
+            const account_node* level = refuser_in(s);
+            const bool moves = w.queued->moves_to(*level);
+            w.at = level;
+            w.held_back = s.outcome == charge_outcome::held_back;
             w.passes = false;
-            if (level.is_below(*w.in)) {
+            if (level->is_below(*w.in)) {
                 queue_of(w).sleep(w, tree.waits);
+                if (moves) tree.note_missed(w);
                 return tree.looks_at_all = true, false; // for those that did not fit beside its try
             }
             queue_of(w).remove(w);
-            enter(w, tree, level);
+            while (!w.in->is_below(*level)) level = level->above(); // of two accounts beside each other
+            enter(w, tree, *level);
+            if (moves) tree.note_missed(w);
         }
         w.queued->leave(tree);
         tree.looks_at_all = true; // for those behind it
-        if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
         return true;
     }
     static granted_call grant(waiter& w, account_tree& tree) noexcept {
         queued_reservation& it = *w.queued;
-        account_node& a = const_cast<account_node&>(account_node::of(*w.by));
-        granted_call now{&it, &a, account_reservation{a, w.bytes, w.reserving}};
-        if (!end_try(w, tree, now.made)) return now.made.by_ = nullptr, granted_call{};
+        account_node& by = *w.reserves->by;
+        charge_status s;
+        if (!end_try(w, tree, s)) {
+            if (!w.looks) return {};
+            it.leave(tree), s = {}; // there is news for it, though the bytes are not free
+        }
         it.begin_call();
-        static_cast<void>(a.life.enter_refund());
-        return now;
+        static_cast<void>(by.life.enter_refund());
+        account_reservation made = it.take();
+        return {&it, &by, with_status(made, s)};
     }
 
   private:
-    // Requires the lock. `request`: recalls credit, and may wait for held bytes; null: it was recalled, and no thread
-    // waits for `queued`.
-    static charge_status attempt(account_reservation& made, const charge_wait& most, charge_request* request,
+    static account_reservation with_status(account_reservation& made, const charge_status& s) noexcept {
+        return made.status_ = s, std::move(made);
+    }
+    // Checks all levels and grants, with one hold of the lock, which it requires. `request`: recalls credit, and may
+    // wait for held bytes; null: it was recalled, and no thread waits for `queued`.
+    static charge_status attempt(const reservation_batch& b, const charge_wait& most, charge_request* request,
                                  const waiter* queued) noexcept {
-        account_node& a = *made.by_;
-        account_tree& tree = a.tree();
-        const std::size_t bytes = made.bytes_;
+        account_tree& tree = b.by->tree();
         for (;;) {
-            if (request != nullptr) tree.recall_credit(a); // the credit of leaves below counts in used()
-            if (ALLOT_UNLIKELY(!a.is_open())) return refused_closed(a, bytes);
-            const reservation_need need = need_of(a, made.kind_, bytes);
-            if (!need.fits) return a.status(charge_outcome::over_limit, bytes, need.before, a.totals().limit());
-            tree_node::limit_check found = tree_node::check_levels(a.parent(), need.more);
+            if (request != nullptr) // the credit of leaves below counts in used()
+                for (const reservation_change& c : b.all) tree.recall_credit(*c.of);
+            const reservation_batch::need_now need = b.need();
+            if (const reservation_change* const c = need.refused) {
+                if (ALLOT_UNLIKELY(!c->of->is_open())) return refused_closed(*c->of, c->wanted);
+                return c->of->status(charge_outcome::over_limit, c->wanted, c->need().before, c->of->totals().limit());
+            }
+            tree_node::limit_check found = tree_node::check_levels(b.above(), need.more);
             if (request != nullptr && request->retry(found)) continue;
-            if (!found.charged()) return account_node::status_of(found, bytes);
-            if (ALLOT_UNLIKELY(tree.has_waiters()) && a.above() != nullptr)
-                if (const waiter* const due = queued != nullptr ? goes_behind(*a.above(), need.more, *queued)
-                                                                : goes_behind(*a.above(), need.more, most))
-                    return status_behind(*due, bytes);
-            if (made.kind_ == reserves::look) return made.by_ = nullptr, made.bytes_ = 0, charge_status{};
-            made.used_before_ = a.used();
-            made.kind_ == reserves::to_come ? a.totals().add_to_come(bytes) : a.totals().add_floor(bytes);
-            a.reserve(a.totals().reserved_at_most(need.after));
-            a.life.counts().add_locked(open_counts::users, 1);
-            tree.reservations += made.kind_ == reserves::to_come;
-            tree.acts_at_unlock = tree.looks_at_all = true; // for requests that the reservation covers
+            if (!found.charged()) return account_node::status_of(found, b.can_ever_fit() ? need.more : b.bytes());
+            if (ALLOT_UNLIKELY(tree.has_waiters()) && b.above() != nullptr)
+                if (const waiter* const due = queued != nullptr ? goes_behind(*b.above(), need.more, *queued)
+                                                                : goes_behind(*b.above(), need.more, most))
+                    return status_behind(*due, need.more);
+            for (const bool grows : {false, true}) // so that no level sees more than before, or then
+                for (reservation_change& c : b.all)
+                    if (c.any() && c.grows() == grows) apply(c);
             return {};
         }
     }
-    static void climb(account_reservation& made, const wait_limit& wait) noexcept {
-        account_node& a = *made.by_;
-        const wait_limit most = patient(wait);
-        memory_request asked{made.bytes_};
-        asked.kind = made.kind_;
-        const auto again = [&] {
-            const locked_tree scope(a);
-            charge_request request{scope.tree, charge_mode::checked};
-            return (asked.why = made.status_ = attempt(made, {.wait = &most}, &request, nullptr)).charged();
-        };
-        if (again()) return free_ahead(a);
-        if (made.kind_ == reserves::look) return; // nothing is freed for it
-        if (wait.most.ms != 0) asked.wait = &most;
-        charge_again(a, asked, again);
-        made.status_ = asked.why;
+    static void apply(reservation_change& c) noexcept {
+        account_node& a = *c.of;
+        if (c.kind == reserves::look) return;
+        const std::size_t after = c.need().after, more = c.wanted - c.made.bytes_;
+        c.kind == reserves::to_come ? a.totals().add_to_come(more) : a.totals().add_floor(more);
+        const std::size_t used = a.used();
+        a.reserve(a.totals().reserved_at_most(after));
+        if (c.made.by_ == nullptr) {
+            c.made.used_before_ = used;
+            a.life.counts().add_locked(open_counts::users, 1);
+            a.tree().reservations += c.kind == reserves::to_come;
+        }
+        c.made.by_ = &a, c.made.bytes_ = c.wanted, c.made.kind_ = c.kind;
+        a.tree().acts_at_unlock = a.tree().looks_at_all = true; // for requests that the reservation covers
     }
     static wait_queue& queue_of(const waiter& w) noexcept { return const_cast<tree_node*>(w.in)->waits(); }
     static void enter(waiter& w, account_tree& tree, const account_node& level) noexcept {
@@ -173,22 +184,26 @@ struct reserving {
         } // with the lock: the tree may end without it
         static_cast<void>(tree.settle_reservations_below(within));
     }
-    static void queue(account_reservation& made, queued_reservation& later) noexcept {
-        account_node& a = *made.by_;
+    // `news`: since before it was refused.
+    static charge_status queue(const reservation_batch& b, charge_status s, queued_reservation& later,
+                               const free_news::pass& news) noexcept {
         waiter* w = nullptr;
         {
-            const locked_tree scope(a);
-            if (!a.is_open() || !a.can_ever_fit(made.bytes_)) return;
-            const account_node& level = *refuser_in(made.status_);
-            w = &later.begin(a, level, made.bytes_, made.kind_);
+            const locked_tree scope(*b.by);
+            if (!b.can_ever_fit()) return s;
+            w = &later.begin(b, s.requested);
             scope.tree.add(*w);
-            enter(*w, scope.tree, level);
+            enter(*w, scope.tree, *refuser_in(s));
         }
         full_fence(); // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
-        const locked_tree scope(a);
-        if (end_try(*w, scope.tree, made)) return;
-        later.is_queued_at(a);
-        made.status_.outcome = charge_outcome::queued;
+        const locked_tree scope(*b.by);
+        if (end_try(*w, scope.tree, s)) {
+            if (account_reservation made = later.take()) made.swap(b.all.front().made);
+            return s;
+        }
+        later.is_queued_now();
+        if (news.any()) scope.tree.note_missed(*w);
+        return s.outcome = charge_outcome::queued, s;
     }
 };
 
@@ -246,7 +261,7 @@ ALLOT_COLD inline void end_queued(account_node& a) noexcept {
         {
             locked_tree scope(a, leave_drained);
             waiter* w = scope.tree.waits.all.first();
-            while (w != nullptr && (w->queued == nullptr || w->by != &a || w->trying))
+            while (w != nullptr && (w->queued == nullptr || !w->reserves->concerns(a) || w->trying))
                 w = scope.tree.waits.all.after(*w);
             if (w == nullptr) return;
             const_cast<tree_node*>(w->in)->waits().begin_try(*w, scope.tree.waits);

@@ -8,7 +8,7 @@
 //                 long as they may, and try again. A thread that is inside a call of a user's code never waits for one.
 //   wait          account_waiting.hpp
 // Invariant: `at_` is what refused the last attempt, and may ever grant it; null: a step here cannot help.
-// Cost: 816 bytes of stack, the waiter in it, after a refusal. Threads: the request's own.
+// Cost: 864 bytes of stack, the waiter in it, after a refusal. Threads: the request's own.
 // Source: HPCC roxiemem's releaseBuffers, 2011: one spill per shortage.
 #pragma once
 
@@ -19,6 +19,7 @@
 #include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/account/reclaimers.hpp>
+#include <allot/account/since_refusal.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/reclaim/cost_cap.hpp>
 #include <allot/reclaim/user_call.hpp>
@@ -56,16 +57,12 @@ class account_steps {
         if (!within_a_charge_) free_ahead(by_);
     }
 
-    // It charges this account alone, and counts where it is refused.
-    void counts_refusals() noexcept { counts_ = true; }
     // It holds bytes that are not confirmed.
     void is_within_a_charge() noexcept { within_a_charge_ = true; }
-    // Its attempts take the steps below the wait by themselves.
-    void waits_only() noexcept { takes_steps_below_ = takes_them_after_a_wait_ = false; }
 
     // Of what is no account only during a sweep: else the product asks the arena's own tenants (page_steps.hpp).
     climbed ask_tenants(const memory_request& asked) noexcept {
-        while (takes_steps_below_ && follow_refuser(asked, costly_.has_value())) {
+        while (follow_refuser(asked, costly_.has_value())) {
             if (!idle_) idle_.emplace(*at_), begin(idle_pass_);
             const shortage s = shortage_of(asked);
             reclaimer* const it = idle_->all.next([&](const reclaimer& r) { return wanted(r, s, reclaimer::idle); });
@@ -126,9 +123,10 @@ class account_steps {
         end_sweep();
         idle_.reset(); // a call lasts until the next one
         levels_ = 0;
-        if (counts_ && asked.why.outcome == charge_outcome::over_limit) count_refused(*refuser_in(asked.why));
-        takes_steps_below_ = takes_them_after_a_wait_;
-        return waits_.wait(by_, asked);
+        if (asked.of_charge && asked.why.outcome == charge_outcome::over_limit) count_refused(*refuser_in(asked.why));
+        const climbed r = waits_.wait(by_, asked);
+        if (r != climbed::served) since_refusal::note();
+        return r;
     }
     void granted(memory_request& asked) noexcept {
         credit_called(asked);
@@ -138,8 +136,8 @@ class account_steps {
 
   private:
     bool may_sweep(const memory_request& asked) noexcept {
-        return takes_steps_below_ && most_cost_ != reclaimer::idle &&
-               waiting_request::level(by_, asked.why).tree().reclaimers.any_costly() && follow_refuser(asked, true);
+        return most_cost_ != reclaimer::idle && waiting_request::level(by_, asked.why).tree().reclaimers.any_costly() &&
+               follow_refuser(asked, true);
     }
     // The calls of all that may help, in order, until one of them ends the shortage.
     struct pass {
@@ -186,9 +184,10 @@ class account_steps {
     walk_step wanted(const reclaimer& r, const shortage& s, std::uint32_t most) noexcept {
         const bool idle = most == reclaimer::idle;
         if (r.cost() > most) return walk_step::end;
-        const bool is_asked =
-            (r.cost() == reclaimer::idle) == idle && &r != own_ && is_asked_at(*at_, r, reclaimers::home_of(r));
-        if (!is_asked || !r.helps(s) || (&r == claims_ && claimed_ > most_in_vain)) return walk_step::skip;
+        const bool may_help =
+            (r.cost() == reclaimer::idle) == idle && &r != own_ && (!idle || r.helps(s)); // it may rest
+        if (!may_help || !is_asked_at(*at_, r, reclaimers::home_of(r))) return walk_step::skip;
+        if ((!idle && !r.helps(s)) || (&r == claims_ && claimed_ > most_in_vain)) return walk_step::skip;
         if (!idle && !reclaimers::begin_call(r)) return called_elsewhere_ = &r, walk_step::skip;
         return walk_step::call;
     }
@@ -203,8 +202,8 @@ class account_steps {
                 .task = mine != nullptr ? mine->task() : oom::no_id};
     }
     bool may_wait_for_it(const memory_request& asked) const noexcept {
-        return !user_call::is_inside_any() &&
-               (asked.wait != nullptr || (asked.judged && judged_thread_of(by_) != nullptr));
+        return !user_call::is_inside_any() && ((asked.wait != nullptr && asked.wait->most.ms != 0) ||
+                                               (asked.judged && judged_thread_of(by_) != nullptr));
     }
     std::size_t coming_below() const noexcept {
         return at_->tree().reclaimers.coming(
@@ -290,10 +289,7 @@ class account_steps {
     pass idle_pass_, costly_pass_;
     reclaimer* called_ = nullptr; // of a cost, whose call lasts until the next one
     bool critical_ = false;
-    bool takes_steps_below_ = true; // those below the wait, now; after each wait:
-    bool takes_them_after_a_wait_ = true;
     bool within_a_charge_ = false;
-    bool counts_ = false; // refusals, at the account that refused last
     bool sweeps_ = false; // at `at_`
     reclaimers::sweep sweep_;
     const reclaimer* called_elsewhere_ = nullptr; // one that may help, by another sweep
@@ -311,12 +307,48 @@ template <class Attempt> bool request_again(const account_node& by, memory_reque
     account_steps level{by, reclaimer::any};
     return climb(asked, none, level, attempt);
 }
-// The same for a charge: counts its refusals.
+// A product's own steps for a request that charges another account, too: its idle memory serves a charge where it is
+// charged below the level that refuses, in part at least.
+template <class Own> struct steps_beside_a_charge {
+    static constexpr bool any = Own::any;
+
+    climbed return_idle(const memory_request& asked) noexcept {
+        return asked.of_charge && !is_charged_below(asked.why) ? climbed::moved_on : own.return_idle(asked);
+    }
+    climbed ask_arena(const memory_request& asked) noexcept { return own.ask_arena(asked); }
+    climbed wait_for_moves(const memory_request& asked) noexcept { return own.wait_for_moves(asked); }
+    bool is_charged_below(const charge_status& why) const noexcept {
+        if (pays == nullptr || why.by != refuser::account || why.at == nullptr) return false;
+        const locked_tree scope(*pays, leave_drained);
+        return pays->is_charged_below(*refuser_in(why));
+    }
+
+    Own& own;
+    const account_node* pays; // for the product's memory; null: no account
+};
+// The same for a request that takes memory of a product, whose own steps and ledger these are, and charges `by` for it;
+// null: the ledger alone.
+template <class Own, class Ledger>
+bool climb_for(memory_request& asked, Own& own, const account_node* by, const Ledger& ledger, std::uint32_t most_cost,
+               attempt_ref again) noexcept {
+    if (by == nullptr) {
+        auto level = ledger.steps(most_cost);
+        return climb(asked, own, level, again);
+    }
+    if constexpr (requires { ledger.steps(*by, reclaimer::any); }) {
+        steps_beside_a_charge<Own> beside{own, &ledger.account().node()};
+        auto level = ledger.steps(*by, reclaimer::any);
+        return climb(asked, beside, level, again);
+    } else {
+        steps_beside_a_charge<Own> beside{own, nullptr};
+        account_steps level{*by, reclaimer::any};
+        return climb(asked, beside, level, again);
+    }
+}
+// The same for a charge.
 template <class Attempt> void charge_again(const account_node& by, memory_request& asked, Attempt attempt) noexcept {
-    no_own_steps none;
-    account_steps level{by, reclaimer::any};
-    level.counts_refusals();
-    static_cast<void>(climb(asked, none, level, attempt));
+    asked.of_charge = true;
+    static_cast<void>(request_again(by, asked, attempt));
 }
 // Makes a request again that a limit refused, as long as other objects than `own` return idle memory: no other step.
 template <class Attempt>
@@ -339,13 +371,6 @@ inline void return_idle_beyond_limits(const account_node& by) noexcept {
     };
     memory_request over{0};
     if (!hold(over)) static_cast<void>(request_from_idle(by, over.why, nullptr, hold));
-}
-// The same for a request whose attempts climb by themselves: it only waits between them.
-template <class Attempt> bool wait_for(const account_node& by, memory_request& asked, Attempt attempt) noexcept {
-    no_own_steps none;
-    account_steps level{by, reclaimer::idle};
-    level.waits_only();
-    return climb(asked, none, level, attempt);
 }
 
 } // namespace detail

@@ -52,7 +52,9 @@ inline charge_status move_locked(account_node& from, account_node& to, std::size
         if (ALLOT_UNLIKELY(scope.tree.has_waiters()) && lends && how != charge_mode::forced)
             if (const waiter* const due = goes_behind(to, bytes, most)) return status_behind(*due, bytes);
         const auto by = static_cast<std::ptrdiff_t>(bytes);
-        const tree_node::change less = from.move_own(-by, top), more = to.move_own(by, top);
+        const tree_node::change less = from.move_own(-by, top);
+        if (scope.tree.reservations != 0) account_tree::settle_reservations(from, &top); // before `to` has more
+        const tree_node::change more = to.move_own(by, top);
         tree_node::climb(&top, {less.all + more.all, less.confirmed + more.confirmed});
         scope.look_from(from);
         if (scope.tree.has_watermarks()) note_watermarks(to);
@@ -109,7 +111,7 @@ ALLOT_NOINLINE inline charge_status lend(account_node& from, account_node& to, s
     const auto once = [&] { return move(from, to, bytes, charge_mode::checked, true, most); };
     charge_status s = injected(to, bytes, charge_mode::checked);
     if (s.charged()) s = once();
-    if (ALLOT_UNLIKELY(!s.charged())) return charge_refused(to, bytes, s, most, once);
+    if (ALLOT_UNLIKELY(!s.charged())) return most.is_attempt ? s : charge_refused(to, bytes, s, most, once);
     return then_free_ahead(to, s);
 }
 // What an account has reserved, for pages that a pool needs for a block of it: where levels above both have no room
@@ -119,14 +121,14 @@ class promised_pages {
   public:
     explicit promised_pages(account_node& by) noexcept : by_(by) {}
 
-    // Holds bytes of the pool. False: it needs none of what is reserved, or that would not help. What an earlier
-    // attempt of the request has held was cancelled.
-    bool hold(account_node& pool, std::size_t bytes) noexcept {
+    // Holds bytes of the pool. False: it needs none of what is reserved, or that does not help; then `why` says what
+    // refuses the rest. What an earlier attempt of the request has held was cancelled.
+    bool hold(account_node& pool, std::size_t bytes, charge_status& why) noexcept {
         failed();
         const locked_tree scope(pool);
         charge_request request{scope.tree, charge_mode::checked};
         const tree_node& top = pool.common_ancestor(by_);
-        tree_node* const at = unused_at(top);
+        tree_node* const at = promised_at(top);
         if (at == nullptr || !pool.is_open()) return false;
         for (;;) {
             const credit_word w = pool.credit().word();
@@ -138,18 +140,25 @@ class promised_pages {
             const tree_node::limit_check found = tree_node::check_levels(&pool, need);
             if (found.charged()) return false;
             if (request.recall(found)) continue;
-            const std::size_t had = at->totals().reserved(), n = min(need, unused(*at));
+            const std::size_t had = at->totals().reserved(), n = min(need, at->totals().promised());
             at->reserve(had - n);
             const tree_node* const end = n == need ? &top : nullptr; // nothing changes there and above
-            if (tree_node::check_levels(&pool, need, end).charged() && pool.grant(w, need, bytes, true, false))
-                return at_ = at, used_ = n, true;
+            const tree_node::limit_check rest = tree_node::check_levels(&pool, need, end);
+            if (rest.charged() && pool.grant(w, need, bytes, true, false)) return at_ = at, used_ = n, true;
             at->reserve(had);
+            if (!rest.charged()) { // below both it needs them all
+                const std::size_t missing = top.is_below(*rest.at) ? bytes - n : bytes;
+                why = account_node::of(*rest.at).status(rest.outcome, missing, rest.at->used(), rest.limit);
+            }
             return false;
         }
     }
     bool is_used() const noexcept { return at_ != nullptr; }
-    // A block of these bytes has been charged to the account.
-    void lent(std::size_t bytes) noexcept { give_back(min(bytes, used_)); }
+    // A block of these bytes has been charged to the account. So is what the pool has beside it, if there is room.
+    void lent(std::size_t bytes) noexcept {
+        give_back(min(bytes, used_));
+        give_back(used_ - min(bytes, used_));
+    }
     // There is no block, and no page for it.
     void failed() noexcept {
         give_back(used_);
@@ -157,15 +166,11 @@ class promised_pages {
     }
 
   private:
-    static std::size_t unused(const tree_node& n) noexcept {
-        const std::size_t base = max(n.totals().total(), n.totals().floor());
-        return n.totals().reserved() > base ? n.totals().reserved() - base : 0;
-    }
-    // The highest level below `top` that has reserved more than it uses.
-    tree_node* unused_at(const tree_node& top) const noexcept {
+    // The highest level below `top` that has reserved more than it uses, and than its floors.
+    tree_node* promised_at(const tree_node& top) const noexcept {
         tree_node* at = nullptr;
         for (tree_node* n = &by_; n != &top && n != nullptr; n = n->parent())
-            if (unused(*n) != 0) at = n;
+            if (n->totals().promised() != 0) at = n;
         return at;
     }
     // As far as others have not taken it.

@@ -40,15 +40,17 @@ struct closing_watch {
     list_hook<closing_watch> place;
 };
 
-struct account_node;                                                          // account_node.hpp
-std::size_t used(const account_node& a) noexcept;                             // account_numbers.hpp
-std::size_t return_idle_below(const account_node& root, bool waits) noexcept; // account_charge.hpp
+struct account_node;                                                                           // account_node.hpp
+std::size_t used(const account_node& a) noexcept;                                              // account_numbers.hpp
+std::size_t return_idle_below(const account_node& at, bool waits, std::size_t bytes) noexcept; // account_charge.hpp
 
 // The root, as a tenant of its arbiter: what is idle below it.
 struct root_tenant final : tenant {
     explicit root_tenant(account_node& a) noexcept : tenant(""), root(a) {}
     std::size_t held() const noexcept override { return used(root); }
-    std::size_t return_idle(std::size_t, bool waits) noexcept override { return return_idle_below(root, waits); }
+    std::size_t return_idle(std::size_t, bool waits) noexcept override {
+        return return_idle_below(root, waits, SIZE_MAX);
+    }
     account_node& root;
 };
 
@@ -87,8 +89,12 @@ class free_news {
 struct account_tree {
     tree_lock lock;
     detail::observers observers;
-    std::atomic<std::uint32_t> injectors{0};     // that the judge asks before charges; no leaf has credit meanwhile
-    std::atomic<bool> was_exceeded{false};       // a limit was, once: by a forced charge, or since it was lowered
+    std::atomic<std::uint32_t> injectors{0}; // that the judge asks before charges; no leaf has credit meanwhile
+    // What a request looks at before it takes unused memory of its object, one word. Written under the lock.
+    //   31 ............. 2   1              0
+    //   requests that wait   one was due    a limit was exceeded, once: by a forced charge, or since it was lowered
+    // Those that only look (memory_look.hpp) are not in it: nobody passes them.
+    std::atomic<std::uint32_t> strain{0};
     std::atomic<std::size_t> uncharged_books{0}; // bytes (ledger/account_books.hpp)
     std::uint32_t waiting = 0;                   // requests that wait until held bytes are confirmed or cancelled
     std::uint32_t sleeping = 0;                  // threads that sleep for such an end, or for one of `waiting`
@@ -123,13 +129,17 @@ struct account_tree {
         }
         return has;
     }
-    // Whether an account has, or had, a watermark, for one test behind a charge.
-    bool has_watermarks() const noexcept { return has_watermarks_.load(std::memory_order_relaxed); }
-    // Requires the lock.
+    // What a thread looks at behind a charge, once it holds no lock, for one test: an account has, or had, a watermark;
+    // there is news for reservations that wait without a thread.
+    bool frees_ahead() const noexcept { return frees_ahead_.load(std::memory_order_relaxed) != 0; }
+    bool has_watermarks() const noexcept { return (frees_ahead_.load(std::memory_order_relaxed) & watermarks) != 0; }
+    bool asks_for_queued() const noexcept { return (frees_ahead_.load(std::memory_order_relaxed) & queued) != 0; }
+    // Requires the lock, as the next one.
     void add_watermark() noexcept {
-        has_watermarks_.store(true, std::memory_order_relaxed);
+        set_frees_ahead(watermarks, true);
         acts_at_unlock = true;
     }
+    void set_asks_for_queued(bool now) noexcept { set_frees_ahead(queued, now); }
     bool has_injectors() const noexcept { return injectors.load(std::memory_order_relaxed) != 0; }
 
     // Accounts have been closed, or a limit is lower: requests that wait look whether that ends their wait. Requires
@@ -166,13 +176,22 @@ struct account_tree {
         else changes.notify_all();
     }
 
-    // Without the lock: as it was a moment ago.
+    // Without the lock, as the next three: as it was a moment ago.
     bool has_waiters() const noexcept { return waiters_.load(std::memory_order_relaxed) != 0; }
+    // Of those that do not only look.
+    std::uint32_t in_order() const noexcept { return strain.load(std::memory_order_relaxed) / one_waiter; }
+    bool was_exceeded() const noexcept { return (strain.load(std::memory_order_relaxed) & exceeded) != 0; }
+    // False: no waiter is due.
+    bool may_have_due() const noexcept { return (strain.load(std::memory_order_relaxed) & one_due) != 0; }
+    // Requires the lock, as the next one.
+    void note_exceeded() noexcept { set_strain(strain.load(std::memory_order_relaxed) | exceeded); }
+    void note_due() noexcept { set_strain(strain.load(std::memory_order_relaxed) | one_due); }
     // Requires the lock, as the next one. It tries from now on.
     void add(waiter& w) noexcept {
         waits.all.add(w);
         waits.begin_try(w);
         waiters_.store(waiters_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        if (!w.looks) set_strain(strain.load(std::memory_order_relaxed) + one_waiter);
         acts_at_unlock = true;
     }
     void remove(waiter& w) noexcept {
@@ -180,11 +199,19 @@ struct account_tree {
         waits.all.remove(w);
         waits_for_others -= w.kind != 0;
         waiters_.store(waiters_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+        if (w.looks) return;
+        const std::uint32_t left = strain.load(std::memory_order_relaxed) - one_waiter;
+        set_strain(left >= one_waiter ? left : left & exceeded);
     }
-    // Those that wait, and for which it holds, try once more. Requires the lock, and that a look follows.
+    // It tries once more, or is asked for where it waits without a thread. Requires the lock, and that a look follows.
+    void note_missed(waiter& w) noexcept {
+        const_cast<tree_node*>(w.in)->waits().note_missed(w);
+        if (w.queued != nullptr) set_asks_for_queued(true);
+    }
+    // The same for those for which it holds.
     template <class Holds> void note_missed(Holds holds) noexcept {
         for (waiter* w = waits.all.first(); w != nullptr; w = waits.all.after(*w))
-            if (holds(*w)) const_cast<tree_node*>(w->in)->waits().note_missed(*w);
+            if (holds(*w)) note_missed(*w);
     }
     // The same for those that wait for levels that are no accounts. `got`: who got the news.
     void announce(const level_waits::news& n, const waiter* got) noexcept {
@@ -195,10 +222,10 @@ struct account_tree {
     }
 
     // Bytes that were used before a reservation of bytes to come return to the parent once they are refunded: at and
-    // above `from`. Requires the lock, as the next one, which does it for all at and below `within`, whose credit is
-    // recalled: whether some returned.
-    static void settle_reservations(tree_node& from) noexcept {
-        for (tree_node* n = &from; n != nullptr; n = n->parent())
+    // above `from`, without `end`. Requires the lock, as the next one, which does it for all at and below `within`,
+    // whose credit is recalled: whether some returned.
+    static void settle_reservations(tree_node& from, const tree_node* end = nullptr) noexcept {
+        for (tree_node* n = &from; n != end; n = n->parent())
             if (n->totals().to_come() != 0) n->reserve(n->totals().reserved_at_most());
     }
     bool settle_reservations_below(tree_node& within) const noexcept {
@@ -240,8 +267,16 @@ struct account_tree {
     }
 
   private:
+    static constexpr std::uint32_t exceeded = 1, one_due = 2, one_waiter = 4; // of `strain`
+    static constexpr std::uint8_t watermarks = 1, queued = 2;                 // of `frees_ahead_`
+    void set_strain(std::uint32_t now) noexcept { strain.store(now, std::memory_order_relaxed); }
+    void set_frees_ahead(std::uint8_t what, bool now) noexcept {
+        const std::uint8_t others = frees_ahead_.load(std::memory_order_relaxed) & static_cast<std::uint8_t>(~what);
+        frees_ahead_.store(now ? others | what : others, std::memory_order_relaxed);
+    }
+
     std::atomic<std::uint32_t> waiters_{0};
-    std::atomic<bool> has_watermarks_{false};
+    std::atomic<std::uint8_t> frees_ahead_{0};
 };
 
 } // namespace detail

@@ -62,7 +62,9 @@ ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::si
     const bool at_all = std::exchange(tree.looks_at_all, false);
     granted_call own;
     if (granted == nullptr && ends) granted = &own;
-    tree.may_grant = granted != nullptr && drained == nullptr && user_call::may_call_reservations();
+    tree.may_grant = granted != nullptr && drained == nullptr && user_call::may_call_reservations([&](const void* of) {
+                         return &static_cast<const account_node*>(of)->tree() == &tree;
+                     });
     waiter* woken = nullptr;
     if (tree.reservations != 0) tree.settle_reservations(const_cast<account_node&>(at));
     if (tree.has_waiters()) {
@@ -77,6 +79,7 @@ ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::si
             tree.may_grant = std::exchange(tree.looks_at_all, false); // it sleeps: others fit that did not beside it
             woken = choose_of_all(tree, woken);
         }
+        woken = signal_looks(woken, tree);
         if (slept != nullptr && !slept->trying && slept->judged != nullptr) // once those are chosen that may try
             slept->judged->post_in_lock(failure_of(*slept));
     }
@@ -111,10 +114,10 @@ inline cancellation* cancelled_by(const wait_limit* wait) noexcept { return wait
 class waiting_request {
   public:
     // Only a level that others may come below is waited for; not by a thread that others may wait for.
-    static bool is_possible(const account_node& by, const charge_status& why) noexcept {
-        if (!is_at_limit(by, why)) return false;
-        const locked_tree scope(level(by, why), leave_drained);
-        return can_fit(by, why, why.requested);
+    static bool is_possible(const account_node& by, const memory_request& asked) noexcept {
+        if (!is_at_limit(by, asked.why)) return false;
+        const locked_tree scope(level(by, asked.why), leave_drained);
+        return can_fit(limited(by, asked), asked.why, asked.why.requested);
     }
     static bool is_at_limit(const account_node& by, const charge_status& why) noexcept {
         return may_be_granted_later(why) && !user_call::is_inside_any() && by.is_open();
@@ -135,12 +138,12 @@ class waiting_request {
         : by_(by), in_(level(by, asked.why).root()), judged_(judged_thread_of(in_)),
           task_(memory_of_task(judged_, in_)), cancelled_{cancelled_by(asked.wait), spot()}, end_(end) {
         const charge_status& why = asked.why;
-        w_.by = &limited(by, why);
+        w_.by = &limited(by, asked);
         w_.judged = judged_;
         w_.holds = task_;
         w_.spot = &spot();
         w_.charges_others = asked.charges_others;
-        w_.reserving = asked.kind;
+        w_.reserves = asked.reserves;
         w_.patient = asked.wait != nullptr && asked.wait->is_patient;
         tries_ = why.outcome != charge_outcome::held_back;
         if (!is_account(why)) w_.kinds = level_kind::of(why), waits_for_levels().add(place_, why);
@@ -218,13 +221,14 @@ class waiting_request {
     // Sleeps, unless memory may be free now. True: the request may be made again. False: the wait is over, by a
     // verdict, a cancellation or its end. At its end the request is made once more, since more may have been announced;
     // the next call returns false.
-    bool sleep(const charge_status& why) noexcept {
+    bool sleep(const memory_request& asked) noexcept {
+        const charge_status& why = asked.why;
         if (is_ended()) return false;
         if (tries_ && (waits_for_another(why) || widen(level(by_, why)))) return true;
         if (is_over_ || is_cancelled()) return false;
         {
             locked_tree scope(in_);
-            note_refusal(scope.tree, why);
+            note_refusal(scope.tree, asked);
             queue().sleep(w_, scope.tree.waits);
             scope.sleeps(w_);
         } // may wake it
@@ -253,15 +257,21 @@ class waiting_request {
     }
 
   private:
+    static constexpr std::uint64_t ms = 1'000'000;   // nanoseconds
     static constexpr std::uint32_t looks_again = 16; // no signal: its own time for another look has come
 
-    // The lowest account whose limits a request must fit that one refused: a buffer's memory may be charged elsewhere.
-    static const account_node& limited(const account_node& by, const charge_status& why) noexcept {
-        return by.is_below(level(by, why)) ? by : *refuser_in(why);
+    // What one refused is charged to another account than `by`: a buffer's memory, also where a level above both
+    // refuses it.
+    static bool is_charged_elsewhere(const account_node& by, const memory_request& asked) noexcept {
+        return (asked.charges_others && !asked.of_charge) || !by.is_below(level(by, asked.why));
+    }
+    // The lowest account that is known, whose limits the request must fit.
+    static const account_node& limited(const account_node& by, const memory_request& asked) noexcept {
+        return is_account(asked.why) && is_charged_elsewhere(by, asked) ? *refuser_in(asked.why) : by;
     }
     static bool is_account(const charge_status& why) noexcept { return why.by == refuser::account; }
     static bool can_fit(const account_node& by, const charge_status& why, std::size_t bytes) noexcept {
-        return is_account(why) ? limited(by, why).can_ever_fit(bytes) : bytes <= why.limit;
+        return is_account(why) ? by.can_ever_fit(bytes) : bytes <= why.limit;
     }
     wait_queue& queue() const noexcept { return const_cast<tree_node*>(w_.in)->waits(); }
 
@@ -271,8 +281,9 @@ class waiting_request {
         queue().add(w_);
         if (!w_.patient) tree.recall_credit(const_cast<account_node&>(level)); // a refund into credit would wake nobody
     }
-    void note_refusal(account_tree& tree, const charge_status& why) noexcept {
-        w_.by = &limited(by_, why);
+    void note_refusal(account_tree& tree, const memory_request& asked) noexcept {
+        const charge_status& why = asked.why;
+        w_.by = &limited(by_, asked);
         w_.at = &level(by_, why);
         tree.waits_for_others -= w_.kind != 0;
         w_.kind = level_kind::of(why);
@@ -281,7 +292,7 @@ class waiting_request {
         w_.held_back = why.outcome == charge_outcome::held_back;
         w_.passes = false;
         w_.bytes = why.requested;
-        w_.least = w_.reserving == reserves::nothing ? w_.bytes : 0;
+        w_.least = w_.reserves == nullptr ? w_.bytes : 0;
         w_.also = {refuser_in(why), w_.undone_at(refuser_in(why))};
         w_.own = task_ != nullptr && w_.at->is_below(*task_);
         for (const tree_node* n = w_.by; n != w_.in && n != nullptr; n = n->parent())
@@ -317,9 +328,17 @@ class waiting_request {
     }
     // When it tries though nobody wakes it: a patient one, since what is in credit and caches wakes nobody; one that
     // waits for a level that is no account, for the caches of others, and since others return memory of the process or
-    // a device that do not know it; and one that goes behind a due one, if what its task holds is not known.
+    // a device that do not know it; and one that goes behind a due one, if what its task holds is not known. And where
+    // a reclaimer tries again.
     std::uint64_t next_look(const charge_status& why) noexcept {
-        constexpr std::uint64_t ms = 1'000'000;
+        const account_node& at = level(by_, why);
+        const std::uint64_t own = own_look(why), others = at.tree().reclaimers.try_again_at(
+                                                     at.shape(), [&](const reclaimer& r, const account& home) {
+                                                         return is_asked_at(at, r, home);
+                                                     });
+        return others == UINT64_MAX ? own : min(own, max(others, sys::fine_clock::now() + 10 * ms));
+    }
+    std::uint64_t own_look(const charge_status& why) noexcept {
         if (w_.held_back && task_ == nullptr) pause_ = 50 * ms;
         else if (!is_account(why)) pause_ = pause_ == 0 ? ms : min(2 * pause_, 100 * ms);
         else if (w_.patient) pause_ = pause_ == 0 ? 10 * ms : min(2 * pause_, 100 * ms);
@@ -335,15 +354,18 @@ class waiting_request {
     // Whether the arbiter ends the request, by its last verdict; by this one, which is noted.
     bool is_ended() const noexcept { return verdict_ > verdict::try_again; }
     bool is_ended_by(verdict v) noexcept { return verdict_ = v, is_ended(); }
-    // Returns: the signals that ended one sleep; 0: its time is over; `decided`: the arbiter has a verdict.
+    // Returns: the signals that ended one sleep; 0: its time is over; `decided`: the arbiter has a verdict. One that looks
+    // by itself looks at the end of its time, too, but for one that is held back.
     std::uint32_t sleep_once() noexcept {
         if (judged_ != nullptr && judged_->look() != verdict::sleep) return judged_thread::decided;
         const judged_thread::alarm next =
             judged_ != nullptr ? judged_->next_alarm(judged_->overdue_at()) : judged_thread::alarm{};
         const std::uint64_t until = min(min(next.at, look_at_), end_);
         const std::uint32_t signals = spot().wait_until(until);
-        if (signals != 0 || until == end_) return signals;
-        if (until == look_at_) return looks_again;
+        if (signals != 0) return signals;
+        if (until == look_at_ || (until == end_ && look_at_ != sys::parking::never && !w_.held_back))
+            return looks_again;
+        if (until == end_) return 0;
         judged_->post({.what = next.what});
         return judged_thread::decided;
     }
@@ -377,19 +399,34 @@ inline bool is_waited_for(const account_node& a) noexcept {
     while (n != nullptr && !n->waits().shuts()) n = n->parent();
     return n != nullptr;
 }
+// The request of this thread that waits, and is made again now, where what becomes unused is what it has taken, or its
+// own product's: not in a call.
+inline const waiter* trier_in(const account_tree& tree) noexcept {
+    const waiter* const own = of_this_thread.trying;
+    const bool is_own = own != nullptr && (own->undoes || !user_call::is_inside_any());
+    return is_own && &account_node::of(*own->by).tree() == &tree ? own : nullptr;
+}
 ALLOT_COLD inline void announce_unused(const account_node& a) noexcept {
     const judged_by judged = a.tree().judged;
     const bool reports = a.tree().frees.go_to_judge();
     a.tree().frees.add();
     if (a.tree().has_waiters()) {
-        locked_tree scope(a, leave_drained); // whose end may wake one
-        const waiter* const from = undoing::now();
-        if (from != nullptr) {
+        locked_tree scope(a, leave_drained);                   // whose end may wake one
+        if (const waiter* const from = trier_in(scope.tree)) { // it was there before: for those that looked meanwhile
             scope.tree.note_missed([&](const waiter& w) {
-                return &w != from && (w.trying || (w.slept >= from->began && a.is_below(*w.at)));
+                const bool looked = w.trying || w.recalls_credit() || w.slept >= from->began;
+                return &w != from && looked && (w.trying || a.is_below(*w.at));
             });
         } else {
-            for (const tree_node* n = &a; n != nullptr; n = n->parent()) const_cast<tree_node*>(n)->waits().announce();
+            for (const tree_node* n = &a; n != nullptr; n = n->parent())
+                if (const_cast<tree_node*>(n)->waits().announce()) scope.tree.set_asks_for_queued(true);
+            if (a.has_children()) { // reclaimers here may help below, too (reclaimer::reach)
+                scope.tree.looks_at_all = true;
+                scope.tree.note_missed([&](const waiter& w) {
+                    const tree_node& level = w.trying ? *w.in : *w.at;
+                    return &level != &a && level.is_below(a);
+                });
+            }
         }
         scope.look_from(a);
     }
@@ -397,10 +434,13 @@ ALLOT_COLD inline void announce_unused(const account_node& a) noexcept {
         judged.by->post(
             {.what = oom::event::refunded, .detail = static_cast<std::uint8_t>(judged.kind), .free = SIZE_MAX});
 }
-// Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
-inline void notify_unused(const account_node& a) noexcept {
+// Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free. Under
+// any lock: those that wait without a thread are left to the thread's free_ahead(), or that of another one. Returns:
+// whether there may be some.
+inline bool notify_unused(const account_node& a) noexcept {
     const account_tree& tree = a.tree();
-    if (ALLOT_UNLIKELY(tree.has_waiters() || tree.frees.are_wanted())) announce_unused(a);
+    if (ALLOT_LIKELY(!tree.has_waiters() && !tree.frees.are_wanted())) return false;
+    return announce_unused(a), true;
 }
 
 // Whether the arbiter's verdict ends the request.
@@ -413,7 +453,8 @@ inline bool ended_by(charge_status& why, verdict v) noexcept {
 // Asks the arbiter, if it knows the thread, what becomes of a request that was refused and does not wait yet. True: it
 // has ended the request, and `why` says how; one that can never fit is split. May sleep while the task is rolled back.
 // Requires: the thread holds no lock of allot.
-inline bool ends_before_its_wait(const account_node& by, charge_status& why, bool first) noexcept {
+inline bool ends_before_its_wait(const account_node& by, memory_request& asked, bool first) noexcept {
+    charge_status& why = asked.why;
     const account_node& at = why.at != nullptr ? *refuser_in(why) : by;
     judged_thread* const mine = judged_thread_of(at);
     if (mine == nullptr) return false;
@@ -426,7 +467,7 @@ inline bool ends_before_its_wait(const account_node& by, charge_status& why, boo
     if (!waiting_request::is_at_limit(by, why)) return false;
     verdict v = first ? mine->post(waiting_request::request(oom::event::requested, at, why)) : mine->look();
     if (v == verdict::goes_back) v = mine->wait_until_ready();
-    if (v <= verdict::try_again && !waiting_request::is_possible(by, why))
+    if (v <= verdict::try_again && !waiting_request::is_possible(by, asked))
         v = mine->post(waiting_request::request(oom::event::never_fits, at, why));
     if (v > verdict::try_again) mine->post({.what = oom::event::thrown});
     return ended_by(why, v);
@@ -450,15 +491,15 @@ class wait_step {
         if (asked.wait == nullptr && !(asked.judged && judged_thread_of(by) != nullptr)) return climbed::moved_on;
         if (!std::exchange(begun_, true)) {
             end_of(asked);
-            if (ends_before_its_wait(by, why, true)) return climbed::gave_up;
+            if (ends_before_its_wait(by, asked, true)) return climbed::gave_up;
             if ((counted_ = asked.waiting) != nullptr) counted_->fetch_add(1, std::memory_order_seq_cst);
         }
         if (here_) here_->end_try(false);
         for (;;) {
             const bool is_new = !here_;
-            if (is_new && !waiting_request::is_possible(by, why)) break;
+            if (is_new && !waiting_request::is_possible(by, asked)) break;
             if (is_new) here_.emplace(by, asked, end_);
-            const next then = is_new && here_->tries() ? next::attempt : sleep(by, why);
+            const next then = is_new && here_->tries() ? next::attempt : sleep(by, asked);
             if (then == next::attempt && here_->begin_try(why)) return climbed::served;
             const verdict ended = here_->ended_by();
             const bool cancelled = here_->is_cancelled();
@@ -468,7 +509,7 @@ class wait_step {
             if (then != next::other_level) return gave_up(by, why); // also where the arbiter allowed no try
         }
         // Nothing to wait for: what refuses can never grant it, or is no limit, or the account was closed meanwhile.
-        return ends_before_its_wait(by, why, false) ? climbed::gave_up : gave_up(by, why);
+        return ends_before_its_wait(by, asked, false) ? climbed::gave_up : gave_up(by, why);
     }
     void granted() noexcept {
         if (here_) here_->end_try(true);
@@ -490,9 +531,9 @@ class wait_step {
         other_level, // what refuses now is in another tree, or can never grant it
         end,
     };
-    next sleep(const account_node& by, const charge_status& why) noexcept {
-        if (!waiting_request::is_possible(by, why) || !here_->is_in_tree_of(why)) return next::other_level;
-        return here_->can_fit_or_tell(why) && here_->sleep(why) ? next::attempt : next::end;
+    next sleep(const account_node& by, const memory_request& asked) noexcept {
+        if (!waiting_request::is_possible(by, asked) || !here_->is_in_tree_of(asked.why)) return next::other_level;
+        return here_->can_fit_or_tell(asked.why) && here_->sleep(asked) ? next::attempt : next::end;
     }
     static climbed gave_up(const account_node& by, charge_status& why) noexcept {
         if (waiting_request::may_be_granted_later(why) && !by.is_open()) why = why_closed(by, why.requested);

@@ -33,11 +33,14 @@ class books {
     // No cache is made for a further thread: that is done where nothing may be charged.
     bool owes_much() const noexcept { return owed_.load(std::memory_order_relaxed) > std::ptrdiff_t{8} << 10; }
     // Books were freed. They pay for what is owed; the rest is idle: the next ones need no charge.
-    void end(std::size_t bytes) noexcept { owed_.fetch_sub(signed_of(bytes), std::memory_order_relaxed); }
+    void end(std::size_t bytes) noexcept {
+        if (owed_.fetch_sub(signed_of(bytes), std::memory_order_relaxed) < signed_of(bytes)) note_idle();
+    }
 
   protected:
     ~books() = default;
     virtual bool pay_owed(memory_request& asked) noexcept = 0;
+    virtual void note_idle() noexcept = 0; // under any lock
 
     static constexpr std::ptrdiff_t signed_of(std::size_t bytes) noexcept { return static_cast<std::ptrdiff_t>(bytes); }
     // Takes all bytes that are owed, or that are idle; returns how many.

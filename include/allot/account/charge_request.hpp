@@ -23,9 +23,7 @@ enum class charge_mode : std::uint8_t { checked, forced, held };
 
 class charge_request {
   public:
-    // `holds`: its thread holds bytes of other accounts, so it waits for no others that hold some.
-    charge_request(account_tree& tree, charge_mode mode, bool holds = false) noexcept
-        : tree_(tree), mode_(mode), holds_(holds) {}
+    charge_request(account_tree& tree, charge_mode mode) noexcept : tree_(tree), mode_(mode) {}
     charge_request(const charge_request&) = delete;
     charge_request& operator=(const charge_request&) = delete;
     ~charge_request() {
@@ -36,7 +34,7 @@ class charge_request {
 
     // Lets requests that wait for held bytes go first. Not inside a call, since they may wait for its thread.
     void let_waiting_pass() noexcept {
-        if (!holds_ && user_call::may_wait_for_holders())
+        if (user_call::may_wait_for_holders())
             while (tree_.waiting != 0) tree_.sleep_unlocked();
     }
     // True: something has changed; check again. False: `found` is final; a refusal was counted, unless the mode is
@@ -75,7 +73,7 @@ class charge_request {
     }
     // Sleeps without the lock, for the thread that holds bytes. False inside a call: that thread may be this one.
     bool wait() noexcept {
-        if (holds_ || !user_call::may_wait_for_holders()) return false;
+        if (!user_call::may_wait_for_holders()) return false;
         if (!std::exchange(waits_, true)) {
             sys::enter_section(); // a child of fork() would let it pass for ever
             ++tree_.waiting;
@@ -88,7 +86,6 @@ class charge_request {
 
     account_tree& tree_;
     const charge_mode mode_;
-    const bool holds_;
     bool waits_ = false;
     unsigned pauses_ = 0;
 };

@@ -7,5 +7,8 @@ namespace allot::inline ALLOT_ABI {
 
 class account;
 struct item_stats;
+namespace detail {
+struct account_node;
+}
 
 } // namespace allot::inline ALLOT_ABI

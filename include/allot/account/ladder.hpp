@@ -57,7 +57,15 @@ ALLOT_NOINLINE auto climb(memory_request& asked, Own& own, Level& level, Attempt
         if constexpr (Level::any) {
             if (s == step::tenants) return level.ask_tenants(asked);
             if (s == step::reclaimers) return level.call_reclaimers(asked);
-            if (s == step::wait) return level.wait(asked);
+            if (s == step::wait) {
+                if (asked.holds != nullptr)
+                    asked.holds->let_go([&]() noexcept {
+                        if constexpr (Own::any)
+                            while (own.return_idle(asked) == climbed::served) continue;
+                        return true;
+                    });
+                return level.wait(asked);
+            }
         }
         return climbed::moved_on;
     };

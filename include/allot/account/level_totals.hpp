@@ -51,10 +51,7 @@ class level_totals {
     // The reserved bytes, so that no more are reserved beyond the total and the floor than reservations of bytes to
     // come ask for: a refund lowers what was reserved on top of the refunded bytes.
     std::size_t reserved_at_most() const noexcept { return reserved_at_most(reserved_); }
-    std::size_t reserved_at_most(std::size_t reserved) const noexcept {
-        const std::size_t most = (total_ > floor_ ? total_ : floor_) + to_come_;
-        return to_come_ == 0 ? floor_ : reserved < most ? reserved : most;
-    }
+    std::size_t reserved_at_most(std::size_t reserved) const noexcept { return reserved_at_most(reserved, total_); }
     // The reserved bytes with another floor: what is to come lies above it.
     std::size_t reserved_with_floor(std::size_t floor, std::size_t used) const noexcept {
         const std::size_t base = used > floor_ ? used : floor_, left = reserved_ > base ? reserved_ - base : 0;
@@ -64,8 +61,19 @@ class level_totals {
     }
     std::size_t subtree_charge() const noexcept { return at_least_reserved(total_); }
     std::size_t confirmed_subtree_charge() const noexcept { return at_least_reserved(confirmed()); }
+    // Bytes to come that are reserved beyond what is used, and beyond floors.
+    std::size_t promised() const noexcept {
+        const std::size_t base = total_ > floor_ ? total_ : floor_;
+        return reserved_ > base ? reserved_ - base : 0;
+    }
     // The subtree charge if the total had `more` bytes more; 0 - n for n fewer.
     std::size_t subtree_charge_with(std::size_t more) const noexcept { return at_least_reserved(total_ + more); }
+    // If it had `fewer`, and what is reserved above the fewer bytes had returned to the parent.
+    std::size_t subtree_charge_without(std::size_t fewer) const noexcept {
+        const std::size_t total = total_ - fewer,
+                          reserved = to_come_ != 0 ? reserved_at_most(reserved_, total) : reserved_;
+        return total > reserved ? total : reserved;
+    }
 
     // ---- check
 
@@ -138,6 +146,10 @@ class level_totals {
     bool valid() const noexcept { return held_ <= total_ && reserved_ >= floor_; }
 
   private:
+    std::size_t reserved_at_most(std::size_t reserved, std::size_t total) const noexcept {
+        const std::size_t most = (total > floor_ ? total : floor_) + to_come_;
+        return to_come_ == 0 ? floor_ : reserved < most ? reserved : most;
+    }
     std::size_t at_least_reserved(std::size_t total) const noexcept { return total > reserved_ ? total : reserved_; }
     change since(std::size_t was, std::size_t was_confirmed) const noexcept {
         return {static_cast<std::ptrdiff_t>(subtree_charge() - was),

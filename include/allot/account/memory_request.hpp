@@ -2,7 +2,7 @@
 //
 // It is made on the stack where a request leaves the warm path, and is passed by reference. What refuses an attempt
 // writes the reason here; the product that was asked reports it.
-// Invariant: `why` is that of the last attempt that was refused. Cost: 96 bytes of stack, nothing on a warm path.
+// Invariant: `why` is that of the last attempt that was refused. Cost: 112 bytes of stack, nothing on a warm path.
 // Threads: its own.
 #pragma once
 
@@ -18,17 +18,37 @@ struct wait_limit; // reclaim/wait_limit.hpp
 
 namespace detail {
 
-// A request inside another one, in two parts: from caches alone, then past them. The second reports why it is refused;
-// `why` is not written where it is granted.
+// A request for what is in caches alone.
 struct from_caches {};
 class promised_pages; // account_transfer.hpp
-struct past_caches {
-    charge_status& why;
-    promised_pages* promised = nullptr; // as that of a memory_request
+struct reservation_batch;
+
+// What a reservation is (account/account_reservation.hpp), or that a request only hears that bytes are free.
+enum class reserves : std::uint8_t { to_come, floor, look };
+
+// An attempt of a request, by reference.
+class attempt_ref {
+  public:
+    template <class Attempt>
+    attempt_ref(const Attempt& attempt) noexcept
+        : of_(&attempt), call_([](const void* of) noexcept { return (*static_cast<const Attempt*>(of))(); }) {}
+    bool operator()() const noexcept { return call_(of_); }
+
+  private:
+    const void* of_;
+    bool (*call_)(const void*) noexcept;
 };
 
-// What a request is for: a charge, a reservation (account/account_reservation.hpp), or to hear that bytes are free.
-enum class reserves : std::uint8_t { nothing, to_come, floor, look };
+// Memory that a request holds beside what its next attempt asks for, while it takes steps: never while it waits.
+class held_memory {
+  public:
+    // Gives it to its source, and calls then(), in which that returns it to its levels: what the request had does not
+    // wake it.
+    virtual void let_go(attempt_ref then) noexcept = 0;
+
+  protected:
+    ~held_memory() = default;
+};
 
 struct memory_request {
     explicit memory_request(std::size_t requested) noexcept : bytes(requested) {}
@@ -63,8 +83,11 @@ struct memory_request {
     bool judged = false;              // it waits on a thread that the root's arbiter knows
     bool charges_others = false;      // it needs further accounts, which its account does not know
     bool stays = false;               // it is for what cannot move, so only pages at one place serve it
-    reserves kind = reserves::nothing;
+    bool of_charge = false;           // `why` is that of a charge, which is counted where the request waits or fails
+    bool is_in_turn = false;          // this attempt may take unused memory: it was asked (page/charged_pages.hpp)
+    const reservation_batch* reserves = nullptr;
     promised_pages* promised = nullptr;            // what may pay for pages of a pool; null: its own account alone
+    held_memory* holds = nullptr;                  // null: nothing
     std::atomic<std::uint32_t>* waiting = nullptr; // of the product: requests that wait for what it has in pages
 };
 

@@ -8,12 +8,12 @@
 // It is idle again before it is called, so it can be queued again inside the call; then another thread may call it
 // before the first call has returned.
 // Invariant: it is in the tree's queue while `at_` is not null; calls() counts those that are decided and have not
-// returned. A call keeps its account from ending, as a refund does. Cost: 296 bytes. Threads: as each function says.
+// returned. A call keeps its account from ending, as a refund does. Cost: 440 bytes. Threads: as each function says.
 #pragma once
 
 #include <allot/account/account_node.hpp>
 #include <allot/account/account_reservation.hpp>
-#include <allot/account/memory_request.hpp>
+#include <allot/account/reservation_batch.hpp>
 #include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
 #include <allot/reclaim/user_call.hpp>
@@ -64,17 +64,32 @@ class queued_reservation {
 
     // ---- Requires the tree's lock, and that it is not queued, but for leave() ------------------------------------
 
-    waiter& begin(account_node& by, const tree_node& level, std::size_t bytes, reserves kind) noexcept {
+    waiter& begin(const reservation_batch& batch, std::size_t bytes) noexcept {
+        batch_ = batch;
+        if (batch.is_of_one()) {
+            const reservation_change& c = batch.all.front();
+            only_ = {c.of, c.kind, c.wanted, {}};
+            batch_.all = {&only_, 1};
+        }
+        refused_by_ = nullptr;
         waiter& w = w_.emplace();
-        w.by = &by;
-        w.in = &level;
+        w.by = batch.by;
         w.bytes = bytes;
-        w.reserving = kind;
+        w.reserves = &batch_;
         w.patient = true;
         w.queued = this;
+        w.looks = batch.all.front().kind == reserves::look;
+        w.most_cost = of_this_thread.most_cost;
         return w;
     }
-    void is_queued_at(account_node& by) noexcept { at_.store(&by, std::memory_order_release); }
+    // Whether another level refuses it now, where nobody was asked for it.
+    bool moves_to(const tree_node& level) noexcept {
+        const tree_node* const before = std::exchange(refused_by_, &level);
+        return before != nullptr && before != &level;
+    }
+    // What a batch of one was granted.
+    account_reservation take() noexcept { return std::move(only_.made); }
+    void is_queued_now() noexcept { at_.store(batch_.by, std::memory_order_release); }
     void leave(account_tree& tree) noexcept {
         const_cast<tree_node*>(w_->in)->waits().remove(*w_);
         tree.remove(*w_);
@@ -87,7 +102,7 @@ class queued_reservation {
         check_no_lock_is_held("calls a reservation's callback");
         waiter* const trying = std::exchange(of_this_thread.trying, nullptr); // of this thread: another request
         const bool undoes = std::exchange(of_this_thread.undoes, false);
-        const user_call of_account{user_call::kind::reservation, &about}, mine{user_call::kind::reservation, this};
+        const user_call of_account{user_call::kind::reservation, &about}, mine{user_call::kind::callback, this};
         call_(context_, std::move(made));
         of_this_thread.trying = trying;
         of_this_thread.undoes = undoes;
@@ -102,6 +117,9 @@ class queued_reservation {
     void* const context_;
     std::atomic<account_node*> at_{nullptr};
     std::atomic<std::uint32_t> calls_{0};
+    reservation_change only_{}; // of a batch of one
+    reservation_batch batch_{};
+    const tree_node* refused_by_ = nullptr;
     std::optional<waiter> w_;
 };
 

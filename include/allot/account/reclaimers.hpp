@@ -11,11 +11,13 @@
 
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/reclaim/cancellation.hpp>
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/reclaim/shortage.hpp>
 #include <allot/reclaim/user_call.hpp>
 #include <allot/sync/called_list.hpp>
+#include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/clock.hpp>
 #include <allot/sys/lock_rank.hpp>
@@ -93,6 +95,16 @@ class reclaimers {
         return sum;
     }
 
+    // The first time at which one that is `asked` there tries again by itself; UINT64_MAX: none does.
+    template <class Asked> std::uint64_t try_again_at(sys::mutex& mutex, Asked asked) const noexcept {
+        std::uint64_t first = UINT64_MAX;
+        if (any_costly())
+            visit(mutex, [&](const reclaimer& r, const account& home) {
+                if (r.cost_ != reclaimer::idle && asked(r, home)) first = min(first, r.tries_again_at());
+            });
+        return first;
+    }
+
     // ---- calls, without a lock -------------------------------------------------------------------------------
 
     // Returns what reclaim() returns.
@@ -113,6 +125,7 @@ class reclaimers {
     void put_behind_equals(reclaimer& it, sys::mutex& mutex) noexcept { all_.move_behind_equals(mutex, it, by_cost{}); }
     // Requests began to wait for idle memory, or no longer do: for each that is `asked` there.
     template <class Asked> void settle_waits(sys::mutex& mutex, Asked asked) noexcept {
+        full_fence(); // the request is counted before it looks which objects rest
         walk idle(*this, mutex);
         while (reclaimer* const it = idle.next([&](const reclaimer& r) {
             return r.cost_ != reclaimer::idle ? walk_step::end : asked(r, *r.home_) ? walk_step::call : walk_step::skip;
@@ -132,7 +145,8 @@ class reclaimers {
 
     // Calls of reclaimers at and below one level, by one thread.
     struct sweep {
-        const tree_node* at = nullptr; // null: others go on
+        const tree_node* at = nullptr;        // null: others go on
+        const reclaimer* slow_call = nullptr; // then: the one whose call lets them
         std::uintptr_t thread = sys::thread_token();
         list_hook<sweep> place;
     };
@@ -145,7 +159,7 @@ class reclaimers {
         for (const sweep* s = sweeps_.first(); s != nullptr; s = sweeps_.after(*s))
             if (s->thread == mine.thread) return beginning::inside_own;
         if (runs_at(at)) return beginning::other_runs;
-        mine.at = &at;
+        mine.at = &at, mine.slow_call = nullptr;
         sweeps_.add(mine);
         return beginning::begun;
     }
@@ -154,7 +168,8 @@ class reclaimers {
         sweeps_.remove(mine);
         wake(mine.at, nullptr);
     }
-    // Sleeps until a call has ended in which others went on, if one runs. False: none runs, or the wait is over before.
+    // Sleeps until a call has ended in which others went on, and which needs no help of theirs, if one runs. False:
+    // none runs, or the wait is over before.
     bool wait_for_call_beside(sys::mutex& mutex, std::uint64_t end, cancellation* ended_by) noexcept {
         bool waited = false;
         const bool ended = wait({}, mutex, end, ended_by, [&] { return waited = runs_beside(); });
@@ -173,6 +188,7 @@ class reclaimers {
         const lock_guard hold(mutex);
         called.is_called_ = false;
         wake(nullptr, &called);
+        mine.slow_call = &called;
         wake(std::exchange(mine.at, nullptr), nullptr);
     }
     // Sleeps until the sweep at this level has ended, or the call of this reclaimer, if it is listed still. False: the
@@ -203,7 +219,7 @@ class reclaimers {
     }
     bool runs_beside() const noexcept {
         const sweep* s = sweeps_.first();
-        while (s != nullptr && s->at != nullptr) s = sweeps_.after(*s);
+        while (s != nullptr && (s->slow_call == nullptr || !s->slow_call->frees_alone())) s = sweeps_.after(*s);
         return s != nullptr;
     }
     void wake(const tree_node* at, const reclaimer* called) noexcept {

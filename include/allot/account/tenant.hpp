@@ -4,7 +4,8 @@
 //
 // An object has one tenant, which each of its levels asks where it is short of memory.
 // Invariant: no call of a tenant runs once it has left the level. Cost: 48 bytes; calls only where memory is short.
-// Threads: calls come on any thread, several at a time, with no lock of allot held; held() and stats() also with one.
+// Threads: calls come on any thread, several at a time, with no lock of allot held; held(), unused() and stats() also
+// with one.
 // Source: HPCC roxiemem's callbacks, 2011, which say what can be freed, not what is unused.
 #pragma once
 
@@ -32,12 +33,16 @@ class tenant {
     const char* name() const noexcept { return name_; }
     /// Bytes that it holds.
     virtual std::size_t held() const noexcept = 0;
-    /// Returns memory that it does not use to its levels: at least `bytes`, if it has as much. It takes none. `waits`:
-    /// it may wait for a device's work.
+    /// Bytes of these that it does not use, as far as it knows, and that return_idle() would return at once.
+    virtual std::size_t unused() const noexcept { return 0; }
+    /// Returns memory that it does not use to its levels: at least `bytes`, if it has as much; 0: it looks for what it
+    /// does not use, so that unused() has that. It takes none. `waits`: it may wait for a device's work.
     /// Returns: bytes.
     virtual std::size_t return_idle(std::size_t bytes, bool waits) noexcept = 0;
-    /// While it is shut its caches stay empty: requests wait for its memory. One thread at a time.
-    virtual void set_shut(bool now) noexcept { static_cast<void>(now); }
+    /// While it is shut its caches stay empty: requests wait for its memory, or it had none when it was asked, and is
+    /// not asked again before it has; then its next refill of a cache has its ledger open them. One thread at a time.
+    /// Returns: whether they are empty. False, too, where it cannot say when it has something: it is asked each time.
+    virtual bool set_shut(bool now) noexcept { return static_cast<void>(now), false; }
     /// For reports, in bytes.
     virtual item_stats stats() const noexcept { return {held(), 0, 0}; }
 

@@ -272,8 +272,8 @@ inline tree_node::limit_check tree_node::check_levels(tree_node* from, std::size
 }
 inline std::size_t tree_node::subtree_charge_change(const tree_node& end, std::size_t bytes, bool more) const noexcept {
     for (const tree_node* n = this; n != &end; n = n->parent_) {
-        const std::size_t now = n->totals_.subtree_charge(),
-                          then = n->totals_.subtree_charge_with(more ? bytes : 0 - bytes);
+        const std::size_t now = n->totals_.subtree_charge(), then = more ? n->totals_.subtree_charge_with(bytes)
+                                                                         : n->totals_.subtree_charge_without(bytes);
         bytes = more ? then - now : now - then;
     }
     return bytes;

@@ -12,6 +12,7 @@
 #include <allot/account/account_node.hpp>
 #include <allot/account/account_tree.hpp>
 #include <allot/account/judge.hpp>
+#include <allot/account/reservation_batch.hpp>
 #include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
@@ -74,7 +75,8 @@ inline bool waits_for_those_behind(const waiter& due, const waits_of_tree& waits
         for (const tree_node* c : counted)
             if (c == of) return;
         counted[n++ % remembered] = of;
-        stuck = sum_or_max(stuck, of->is_below(level) ? of->used() : level.is_below(*of) ? level.used() : 0);
+        const tree_node* const at = of->is_below(level) ? of : level.is_below(*of) ? &level : nullptr;
+        if (at != nullptr) stuck = sum_or_max(stuck, account_node::of(*at).in_use());
     };
     count(due.holds);
     count(also);
@@ -83,33 +85,20 @@ inline bool waits_for_those_behind(const waiter& due, const waits_of_tree& waits
     const std::size_t limit = level.totals().limit();
     return stuck > limit || due.needs() > limit - stuck;
 }
-// What a reservation asks for.
-struct reservation_need {
-    std::size_t before; // bytes that the account has used, or reserved, without it
-    std::size_t after;  // reserved with it
-    std::size_t more;   // bytes that the account's parent must have free
-    bool fits;          // within the account's own limit
-};
-inline reservation_need need_of(const tree_node& a, reserves kind, std::size_t bytes) noexcept {
-    const level_totals& totals = a.totals();
-    const bool to_come = kind != reserves::floor;
-    const std::size_t used = a.used(), all = max(used, totals.reserved()), before = to_come ? all : totals.floor();
-    if (bytes > max_charged - all || before + bytes > totals.limit()) return {before, 0, 0, false};
-    const std::size_t after = to_come ? before + bytes : totals.reserved_with_floor(before + bytes, used);
-    return {before, after, max(after, used) - totals.subtree_charge(), true};
-}
 // Whether a waiter should try: its request would fit beside what others try for, or can never fit, or is refused by a
 // higher level now, whose caches it must have emptied first (widen). False: `at` says what refuses.
 inline bool should_try(waiter& w, const waits_of_tree& waits) noexcept {
     const account_node& by = account_node::of(*w.by);
-    if (!by.is_open() || !by.can_ever_fit(w.bytes)) return true; // its request will fail for good
-    if (w.kind != 0) return false;                               // it tries at news
-    const tree_node *from = &by, *refuser = nullptr;             // from: its lowest level, which is charged the bytes
+    if (w.reserves != nullptr ? !w.reserves->can_ever_fit() : !by.is_open() || (!w.looks && !by.can_ever_fit(w.bytes)))
+        return true;               // its request will fail for good
+    if (w.kind != 0) return false; // it tries at news
+    if (w.looks && w.missed) return true;
+    const tree_node *from = &by, *refuser = nullptr; // from: its lowest level, which is charged the bytes
     std::size_t bytes = w.bytes;
-    if (w.reserving != reserves::nothing) {
-        const reservation_need need = need_of(by, w.reserving, bytes);
-        if (!need.fits) refuser = &by;
-        from = by.parent(), bytes = need.more;
+    if (w.reserves != nullptr) {
+        const reservation_batch::need_now need = w.reserves->need();
+        if (need.refused != nullptr) refuser = need.refused->of;
+        from = w.reserves->above(), bytes = need.more;
     }
     if (refuser == nullptr) refuser = refuser_beside(from, bytes, waits);
     if (refuser == nullptr && w.also.bytes != 0) refuser = refuser_beside(w.also.account, w.needs(), waits);
@@ -145,6 +134,22 @@ inline waiter* choose_from(const account_node& at, account_tree& tree) noexcept 
 }
 inline waiter* choose_of_all(account_tree& tree, waiter* woken) noexcept {
     tree.root().walk([&](tree_node& n) { woken = choose_at(n, tree, true, woken); });
+    return woken;
+}
+// A look ends, or is taken back.
+inline void remove_look(waiter& w, account_tree& tree) noexcept {
+    w.trying = false;
+    const_cast<tree_node*>(w.in)->waits().remove(w);
+    tree.remove(w);
+    w.in = nullptr;
+}
+// Signals those that look, in the lock, since the thread that frees memory may hold others. Returns the rest.
+inline waiter* signal_looks(waiter* woken, account_tree& tree) noexcept {
+    for (waiter** at = &woken; *at != nullptr;) {
+        waiter& w = **at;
+        if (w.looks) *at = w.next_woken, remove_look(w, tree), w.spot->signal(waiter::try_again);
+        else at = &w.next_woken;
+    }
     return woken;
 }
 // One has gone to sleep: where a due one waits for memory of those behind it, the first of these that has some passes.
@@ -183,8 +188,7 @@ inline const account_node* memory_of_task(const judged_thread* t, const account_
 struct charge_wait {
     const wait_limit* wait = nullptr;
     bool judged = false;
-    bool elsewhere = false; // the caller waits, and makes its request again
-    bool holds = false;     // bytes of other accounts, for which others may wait
+    bool is_attempt = false; // the caller climbs, and makes its request again
     bool is_patient() const noexcept { return wait != nullptr && wait->is_patient; }
 };
 inline constexpr charge_wait never_waits{}, judged_on_its_thread{.judged = true};
@@ -194,9 +198,10 @@ inline void note_passed(const account_node& by, std::size_t bytes, const waiter*
     for (const tree_node* n = &by; n != nullptr && bytes != 0; n = n->parent()) {
         for (const bool of_patient : {false, true}) {
             waiter* const first = n->waits().first(of_patient);
-            if (first == nullptr || first == own) continue;
+            if (first == nullptr || first == own || first->looks) continue;
             ++first->passed;
-            if (waits && (patient || !of_patient) && !first->is_due()) ++first->bypasses;
+            if (waits && (patient || !of_patient) && !first->is_due() && ++first->bypasses == waiter::most_bypasses)
+                by.tree().note_due();
         }
         bytes = passed_on(*n, bytes);
     }

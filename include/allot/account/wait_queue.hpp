@@ -11,7 +11,7 @@
 // it returns is announced only to those that may have missed it: they tried meanwhile.
 // No wake-up is lost: a waiter is added, then its request is made again; each end of a try is followed by a look; and
 // what is announced during a try is tried for after it.
-// Cost: 40 bytes a level, 256 a waiter. A look is O(1) where no waiter of the level fits, O(waiters of the level) else,
+// Cost: 40 bytes a level, 264 a waiter. A look is O(1) where no waiter of the level fits, O(waiters of the level) else,
 // and where one waits without a thread.
 // Threads: requires the lock of the level.
 #pragma once
@@ -49,7 +49,7 @@ struct waits_of_level {
     waiter* first_patient = nullptr;
     std::uint32_t trying = 0; // their number
     std::uint32_t missed = 0; // waiters that have missed something
-    std::uint32_t queued = 0; // those without a thread
+    std::uint32_t queued = 0; // that recall credit, though they are patient
 };
 
 struct waiter {
@@ -73,17 +73,21 @@ struct waiter {
     bool patient = false;        // it holds back patient ones alone, and shuts no cache
     bool held_back = false;      // it fits, but another one is due
     bool passes = false;         // though another one is due
+    bool looks = false;          // it takes nothing: last, never due, and signalled in the lock (memory_look.hpp)
     std::uint8_t bypasses = 0;   // requests that may wait, and were granted before it while it was first
-    reserves reserving = reserves::nothing;
+    const reservation_batch* reserves = nullptr;
     queued_reservation* queued = nullptr; // no thread waits: the one that frees memory makes its request
     std::uint32_t passed = 0;             // the same, with those that never wait
+    std::uint32_t most_cost = UINT32_MAX; // of the reclaimers that are asked for it while it has no thread
     std::uint64_t began = 0, slept = 0;   // its last try and its last sleep, in the tree's count of both
     waits_of_level level;                 // of the first one
     std::size_t undone_at(const tree_node* account) const noexcept {
         return undone.account == account ? undone.bytes : 0;
     }
     std::size_t needs() const noexcept { return sum_or_max(bytes, also.bytes); }
-    bool is_due() const noexcept { return bypasses >= most_bypasses; }
+    bool is_due() const noexcept { return bypasses >= most_bypasses && !looks; }
+    // Whether a refund into credit would not reach it.
+    bool recalls_credit() const noexcept { return queued != nullptr || looks; }
     // For its arbiter: the detail of oom::event::failed.
     std::uint8_t how_it_failed() const noexcept {
         return static_cast<std::uint8_t>((own ? oom::failed_by_own_limit : 0) |
@@ -154,8 +158,7 @@ class wait_queue {
     }
     // Whether caches below are shut: one that is not patient waits.
     bool shuts() const noexcept { return first_ != nullptr && !first_->patient; }
-    // Whether credit is recalled: one of these waits, or one without a thread, which a refund into credit would not
-    // wake.
+    // Whether credit is recalled: one of these waits, or one that a refund into credit would not wake.
     bool recalls_credit() const noexcept { return shuts() || (first_ != nullptr && first_->level.queued != 0); }
 
     void add(waiter& w) noexcept {
@@ -174,13 +177,13 @@ class wait_queue {
         if (w.patient && (l.first_patient == nullptr || l.first_patient == behind)) l.first_patient = &w;
         l.trying += w.trying;
         l.missed += w.missed;
-        l.queued += w.queued != nullptr;
+        l.queued += w.recalls_credit();
     }
     void remove(waiter& w) noexcept {
         waits_of_level& l = first_->level;
         l.trying -= w.trying;
         l.missed -= w.missed;
-        l.queued -= w.queued != nullptr;
+        l.queued -= w.recalls_credit();
         if (w.is_due()) l.least = 0; // of those that it held back
         if (l.next_announced == &w) l.next_announced = behind(w);
         if (l.first_patient == &w) l.first_patient = behind(w);
@@ -200,17 +203,30 @@ class wait_queue {
         --first_->level.trying;
         if (w.least < first_->level.least) first_->level.least = w.least;
     }
-    // Unused memory is announced to those that wait here, or will when their try has ended. A look follows.
-    void announce() noexcept {
-        if (first_ != nullptr) first_->level.next_announced = first_;
+    // Unused memory is announced to those that wait here, or will when their try has ended: in turn; to those that look
+    // or have no thread, all at once. A look follows. Returns: whether there are some without a thread.
+    bool announce() noexcept {
+        if (first_ == nullptr) return false;
+        if (!first_->looks) first_->level.next_announced = first_;
+        if (first_->level.queued == 0) return false;
+        bool any = false;
+        each([&](waiter& w) {
+            if (w.recalls_credit()) note_missed(w), any = any || w.queued != nullptr;
+        });
+        return any;
     }
-    // It tries once more, behind its try.
+    // It tries once more, behind its try; where it has no thread, it is asked for.
     void note_missed(waiter& w) noexcept {
         if (!std::exchange(w.missed, true)) ++first_->level.missed;
     }
+    // It is asked for from here on. False: there was no news.
+    bool take_missed(waiter& w) noexcept {
+        first_->level.missed -= w.missed;
+        return std::exchange(w.missed, false);
+    }
     // Chooses those that may try now, in front of `woken`; signal() them without the lock. `room`: bytes that the level
     // has free beside those that others try for; SIZE_MAX: not known. `fits(waiter&)`: whether its request would fit,
-    // or can never.
+    // or can never, or it looks and has missed something.
     template <class Fits> waiter* choose(std::size_t room, waits_of_tree& tree, Fits fits, waiter* woken) noexcept {
         if (first_ == nullptr) return woken;
         waits_of_level& l = first_->level;
@@ -224,10 +240,11 @@ class wait_queue {
             if (due == nullptr && w.is_due() && (&w == first_ || &w == l.first_patient)) due = &w;
             if (w.trying) return; // its thread writes `passes`
             const bool waits = before == nullptr || w.passes;
-            const bool in_turn = w.queued == nullptr && l.trying == 0 && (reached || w.missed);
+            const bool in_turn = !w.recalls_credit() && l.trying == 0 && (reached || w.missed);
             if (waits && (fits(w) || in_turn) && (w.judged == nullptr || tell_that_it_may_fit(*w.judged))) {
                 if (in_turn && reached) l.next_announced = behind(w), reached = false;
-                begin_try(w, tree);
+                if (w.looks && w.queued == nullptr) w.trying = true; // it leaves before the unlock
+                else begin_try(w, tree);
                 w.next_woken = woken;
                 woken = &w;
             } else if ((waits || due == &w) && w.least < least) {
@@ -259,13 +276,14 @@ class wait_queue {
     static bool tell_that_it_may_fit(judged_thread& t) noexcept {
         return t.post_in_lock({.what = oom::event::may_fit}) == verdict::try_again;
     }
-    waiter* behind(const waiter& w) const noexcept { return w.next != first_ ? w.next : nullptr; }
+    waiter* behind(const waiter& w) const noexcept { return w.next != first_ && !w.next->looks ? w.next : nullptr; }
     waiter* first_behind(const waiter& w) const noexcept {
         waiter* found = nullptr;
         each([&](waiter& o) {
-            const bool before = w.patient == o.patient
-                                    ? w.judged != nullptr && o.judged != nullptr && w.judged->goes_before(*o.judged)
-                                    : o.patient;
+            const bool before = w.looks != o.looks ? o.looks
+                                : w.patient != o.patient
+                                    ? o.patient
+                                    : w.judged != nullptr && o.judged != nullptr && w.judged->goes_before(*o.judged);
             if (found == nullptr && before) found = &o;
         });
         return found;

@@ -16,7 +16,9 @@
 #pragma once
 
 #include <allot/account/account_status.hpp>
+#include <allot/account/account_steps.hpp>
 #include <allot/account/forward.hpp>
+#include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
@@ -90,20 +92,14 @@ class block_source {
     std::size_t capacity_for(std::size_t bytes) const noexcept { return calls_->capacity_for(memory_, bytes); }
     bool host_access() const noexcept { return calls_->host_access; }
     const char* block_name() const noexcept { return calls_->block_name; }
-    // What the source has at hand; none: take_slow() may have some.
+    // What the source has at hand; none: attempt() may have some.
     memory_block take_cached(std::size_t bytes) const noexcept { return calls_->take_cached(memory_, bytes); }
-    memory_block take_slow(std::size_t bytes, charge_status& why, promised_pages* promised = nullptr) const noexcept {
-        return calls_->take_slow(memory_, bytes, {why, promised});
-    }
-    // `why`: set where there is no block, and it is not null.
-    memory_block take(std::size_t bytes, charge_status* why = nullptr,
-                      promised_pages* promised = nullptr) const noexcept {
-        memory_block m = take_cached(bytes);
-        if (m.address != nullptr) return m;
-        charge_status refusal;
-        m = take_slow(bytes, refusal, promised);
-        if (m.address == nullptr && why != nullptr) *why = refusal;
-        return m;
+    // Past that: one attempt.
+    memory_block attempt(memory_request& asked) const noexcept { return calls_->attempt(memory_, asked); }
+    // Makes a refused request again, step by step: its attempts take a block of the source, and charge `by` for it, if
+    // that is not null. Returns: whether it was granted.
+    bool climb(memory_request& asked, const account_node* by, attempt_ref again) const noexcept {
+        return calls_->climb(memory_, asked, by, again);
     }
     void give(memory_block block) const noexcept { calls_->give(memory_, block); }
     bool lends() const noexcept { return calls_->lender_to != nullptr; }
@@ -113,7 +109,8 @@ class block_source {
   private:
     struct calls {
         memory_block (*take_cached)(void*, std::size_t) noexcept;
-        memory_block (*take_slow)(void*, std::size_t, past_caches) noexcept;
+        memory_block (*attempt)(void*, memory_request&) noexcept;
+        bool (*climb)(void*, memory_request&, const account_node*, attempt_ref) noexcept;
         void (*give)(void*, memory_block) noexcept;
         std::size_t (*capacity_for)(void*, std::size_t) noexcept;
         account* (*lender_to)(void*, const account&) noexcept;
@@ -139,7 +136,7 @@ class block_source {
             else return {static_cast<std::byte*>(got), bytes};
         }
     }
-    // A source of allot looks into its caches. One that says why it refuses is asked once, by slow(); any other here.
+    // A source of allot looks into its caches. One that says why it refuses is asked once, by once(); any other here.
     template <class M> static ALLOT_ALWAYS_INLINE memory_block cached(M& m, std::size_t bytes) noexcept {
         constexpr auto& place = place_of<M>();
         if constexpr (requires { m.try_allocate(bytes, place, from_caches{}); })
@@ -147,12 +144,20 @@ class block_source {
         else if constexpr (reports_refusals<M>) return {};
         else return block_of(m, m.try_allocate(bytes, place), bytes);
     }
-    template <class M> static memory_block slow(M& m, std::size_t bytes, past_caches past) noexcept {
+    template <class M> static memory_block once(M& m, memory_request& asked) noexcept {
         constexpr auto& place = place_of<M>();
-        if constexpr (requires { m.try_allocate(bytes, place, past); })
-            return block_of(m, m.try_allocate(bytes, place, past), bytes);
-        else if constexpr (reports_refusals<M>) return block_of(m, m.try_allocate(bytes, place, &past.why), bytes);
-        else return past.why = refused_by_system(bytes), memory_block{};
+        if constexpr (requires { m.try_allocate(asked, place); })
+            return block_of(m, m.try_allocate(asked, place), asked.bytes);
+        else if constexpr (reports_refusals<M>)
+            return block_of(m, m.try_allocate(asked.bytes, place, &asked.why), asked.bytes);
+        else return asked.refuse(refused_by_system(asked.bytes)), memory_block{};
+    }
+    // A source of allot adds steps of its own.
+    template <class M>
+    static bool climb_of([[maybe_unused]] M& m, memory_request& asked, const account_node* by,
+                         attempt_ref again) noexcept {
+        if constexpr (requires { m.climb(asked, by, again); }) return m.climb(asked, by, again);
+        else return by != nullptr && request_again(*by, asked, again);
     }
     template <class M> static ALLOT_ALWAYS_INLINE void give_to(M& m, memory_block b) noexcept {
         if constexpr (allocates_rows<M>) m.release(b.address);
@@ -180,7 +185,10 @@ class block_source {
     template <class M>
     static constexpr calls calls_of{
         [](void* m, std::size_t n) noexcept { return cached(as<M>(m), n); },
-        [](void* m, std::size_t n, past_caches past) noexcept { return slow(as<M>(m), n, past); },
+        [](void* m, memory_request& asked) noexcept { return once(as<M>(m), asked); },
+        [](void* m, memory_request& asked, const account_node* by, attempt_ref again) noexcept {
+            return climb_of(as<M>(m), asked, by, again);
+        },
         [](void* m, memory_block b) noexcept { give_to(as<M>(m), b); },
         []([[maybe_unused]] void* m, std::size_t n) noexcept -> std::size_t {
             std::size_t has = 0; // a source returns 0 for what it can never allocate

@@ -235,7 +235,7 @@ inline bool buffer::reallocate_if_needed(std::size_t bytes, charge_status* why) 
     if (view_.ledger->block->origin == detail::block_origin::foreign) return misused();
     const detail::block_source& from = view_.ledger->block->source.memory;
     account& by = *view_.ledger->by;
-    buffer fresh{detail::new_view(from, from.lender_to(by), by, bytes, why, detail::never_waits)};
+    buffer fresh{detail::new_view(from, by, bytes, nullptr, why)};
     if (!fresh) return false;
     swap(fresh);
     return true;

@@ -1,7 +1,7 @@
 // Makes new blocks that an account is charged for, and views of them and of foreign memory. A block is taken from its
-// source first, since only then the size to charge is known, and is returned if the account refuses.
+// source first, since only then the size to charge is known, and is returned if the account refuses, or must wait.
 //
-// `Source` is a block_source, or has its calls take_cached(), take_slow(), take(), give(), and capacity_for().
+// `Source` is a block_source, or has its calls take_cached(), attempt(), climb(), give(), and capacity_for().
 // Threads: any. Use: buffer_memory.hpp, charged_blocks.hpp.
 #pragma once
 
@@ -20,6 +20,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <optional>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -49,113 +51,154 @@ ALLOT_ALWAYS_INLINE raw_view foreign_view(account& by, const memory_block& m, co
     return v;
 }
 
-// Past what the source has at hand. Where its arena refuses, the reclaimers of the account's tree may help.
-template <class Source>
-ALLOT_NOINLINE memory_block take_or_reclaim(const Source& from, account& by, std::size_t bytes, charge_status& why,
-                                            promised_pages* promised = nullptr) noexcept {
-    memory_request asked{bytes};
-    memory_block m = from.take_slow(bytes, asked.why, promised);
-    if (m.address == nullptr)
-        request_again(by.node(), asked,
-                      [&] { return (m = from.take(bytes, &asked.why, promised)).address != nullptr; });
-    why = asked.why;
-    return m;
-}
-template <class Source>
-ALLOT_COLD void undo_take(const Source& from, memory_block m, const charge_status& refused) noexcept {
-    const undoing mine{refuser_in(refused)};
-    from.give(m);
-}
-// Asks the account whether it may be charged a block of that size. Called before a large block is taken, so that a
-// request beyond its limits takes no memory from others; and before a pool takes pages for one that goes behind a due
-// one. Calls listeners and reclaimers, which may free memory.
-template <class Source>
-charge_status try_limits(const Source& from, account* lender, account& by, std::size_t bytes,
-                         const charge_wait& most) noexcept {
-    const std::size_t least = bytes <= static_cast<std::size_t>(PTRDIFF_MAX) ? from.capacity_for(bytes) : bytes;
-    if (lender != nullptr) {
-        const auto once = [&] { return may_lend(lender->node(), by.node(), least, most); };
-        const charge_status s = once();
-        return s.charged() ? s : charge_refused(by.node(), least, s, most, once);
-    }
-    if (by.fits(least)) return {};
-    const sys::section inside; // bytes that are held have an end
-    memory_request asked{least};
-    const auto again = [&] { return (asked.why = by.try_hold(least)).charged(); };
-    if (!again() && !request_again(by.node(), asked, again)) return asked.why;
-    by.cancel(least);
-    return {};
-}
-// Charges the account for a block that was taken. Where it refuses, the block is returned; none, and `why`, if it is
-// not null.
-template <class Source>
-ALLOT_ALWAYS_INLINE memory_block charge_block(const Source& from, memory_block m, account* lender, account& by,
-                                              charge_status* why, const charge_wait& most) noexcept {
-    const charge_status s = lender == nullptr ? try_charge(by.node(), m.bytes, most)
-                                              : charge_from(lender->node(), by.node(), m.bytes, most);
-    if (ALLOT_UNLIKELY(!s.fitted()) && why != nullptr) *why = s;
-    if (ALLOT_LIKELY(s.charged())) return m;
-    return undo_take(from, m, s), memory_block{};
-}
-// The same for a block of a pool that may need a page, which what `by` has reserved may pay for.
-template <class Source>
-ALLOT_NOINLINE memory_block lend_block(const Source& from, account& lender, account& by, std::size_t bytes,
-                                       charge_status* why, const charge_wait& most) noexcept {
-    promised_pages promised{by.node()};
-    charge_status refusal;
-    memory_block m = take_or_reclaim(from, by, bytes, refusal, &promised);
-    if (m.address == nullptr) {
-        promised.failed();
-        if (why != nullptr) *why = refusal;
-        return {};
-    }
-    // It is promised: it goes behind no request that is due.
-    m = charge_block(from, m, &lender, by, why, promised.is_used() ? never_waits : most);
-    if (m.address != nullptr) promised.lent(m.bytes);
-    else promised.failed();
-    return m;
-}
-// A new block that `by` is charged for. None where it is refused: `why`, if it is not null.
-// `lender`: the account from which `by` takes the block over; null: none. `most`: how far the whole request goes, which
-// waits elsewhere.
-template <class Source>
-ALLOT_ALWAYS_INLINE memory_block new_block(const Source& from, account* lender, account& by, std::size_t bytes,
-                                           charge_status* why, const charge_wait& most) noexcept {
+// Whether the account is asked before a block is taken.
+ALLOT_ALWAYS_INLINE bool asks_limits(const account* lender, account& by, std::size_t bytes) noexcept {
     constexpr std::size_t large = std::size_t{64} << 10;
-    const auto report_status = [why](const charge_status& s) {
-        if (why != nullptr) *why = s;
-    };
-    report_status({});
     const auto has_credit = [&] { // a block is rarely more than twice the request
         return by.has_credit(bytes < SIZE_MAX / 2 ? 2 * bytes : SIZE_MAX);
     };
-    if ((bytes >= large && !has_credit()) || (lender != nullptr && by.node().tree().has_waiters()))
-        if (const charge_status s = try_limits(from, lender, by, bytes, most); !s)
-            return report_status(s), memory_block{};
-    memory_block m = from.take_cached(bytes);
-    if (ALLOT_UNLIKELY(m.address == nullptr)) {
-        if (lender != nullptr) return lend_block(from, *lender, by, bytes, why, most);
-        charge_status none;
-        m = take_or_reclaim(from, by, bytes, none);
-        if (m.address == nullptr) return report_status(none), memory_block{};
-    }
-    return charge_block(from, m, lender, by, why, most);
+    return (bytes >= large && !has_credit()) || (lender != nullptr && by.node().tree().has_waiters());
 }
-// The view of a new block; empty for 0 bytes, and as new_block().
-ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account* lender, account& by, std::size_t bytes,
-                                      charge_status* why, const charge_wait& most) noexcept {
-    const memory_block m = bytes != 0 ? new_block(from, lender, by, bytes, why, most) : memory_block{};
-    if (ALLOT_UNLIKELY(m.address == nullptr)) {
-        if (bytes == 0 && why != nullptr) *why = {};
-        return {};
+// A request for a new block that `by` is charged for. `lender`: the account from which `by` takes the block over; null:
+// none. A block that was taken is kept while the request asks others for room to charge it.
+template <class Source> class block_request final : held_memory {
+  public:
+    // `taken`: a block that is to be charged, or none.
+    block_request(const Source& from, account* lender, account& by, memory_request& asked, memory_block taken) noexcept
+        : from_(from), lender_(lender), by_(by), asked_(asked), taken_(taken) {
+        asked.holds = this;
     }
+    block_request(const block_request&) = delete;
+    block_request& operator=(const block_request&) = delete;
+    ~block_request() {
+        let_go([]() noexcept { return true; });
+        asked_.holds = nullptr;
+    }
+
+    // Where it is refused, it is made again, step by step.
+    memory_block make() noexcept {
+        if (attempt()) return std::exchange(taken_, {});
+        asked_.charges_others = true;
+        const bool has = from_.climb(asked_, &by_.node(), [this]() noexcept { return attempt(); });
+        return has ? std::exchange(taken_, {}) : memory_block{};
+    }
+
+  private:
+    bool attempt() noexcept {
+        if (taken_.address == nullptr && !take()) return false;
+        charge_wait most = how();
+        if (promised_ && promised_->is_used()) most = {.is_attempt = true}; // it goes behind no request that is due
+        const charge_status s = lender_ == nullptr ? try_charge(by_.node(), taken_.bytes, most)
+                                                   : charge_from(lender_->node(), by_.node(), taken_.bytes, most);
+        if (!s) return refuse(s);
+        if (promised_) promised_->lent(taken_.bytes), promised_.reset();
+        return true;
+    }
+    bool take() noexcept {
+        if (asks_limits(lender_, by_, asked_.bytes))
+            if (const charge_status s = try_limits(); !s) return refuse(s);
+        taken_ = from_.take_cached(asked_.bytes);
+        if (taken_.address != nullptr) return true;
+        asked_.of_charge = false;
+        if (lender_ != nullptr) asked_.promised = &promised_.emplace(by_.node()); // pays for a page
+        taken_ = from_.attempt(asked_);
+        asked_.promised = nullptr;
+        if (taken_.address == nullptr) end_promise();
+        return taken_.address != nullptr;
+    }
+    // Whether the account may be charged a block of that size, before a large block is taken, so that a request beyond
+    // its limits takes no memory from others; and before a pool takes pages for one that goes behind a due one.
+    charge_status try_limits() noexcept {
+        const bool is_possible = asked_.bytes <= static_cast<std::size_t>(PTRDIFF_MAX);
+        const std::size_t least = is_possible ? from_.capacity_for(asked_.bytes) : asked_.bytes;
+        if (lender_ != nullptr) return may_lend(lender_->node(), by_.node(), least, how());
+        if (by_.fits(least)) return {};
+        const sys::section inside; // bytes that are held have an end
+        const charge_status s = by_.try_hold(least);
+        if (s) by_.cancel(least);
+        return s;
+    }
+    charge_wait how() const noexcept { return {.wait = asked_.wait, .judged = asked_.judged, .is_attempt = true}; }
+    bool refuse(const charge_status& why) noexcept {
+        asked_.of_charge = true;
+        return asked_.refuse(why) != nullptr;
+    }
+    void let_go(attempt_ref then) noexcept override {
+        if (taken_.address != nullptr) {
+            const undoing mine{refuser_in(asked_.why)};
+            from_.give(std::exchange(taken_, {}));
+            then();
+        }
+        end_promise();
+    }
+    void end_promise() noexcept {
+        if (promised_) promised_->failed(), promised_.reset();
+    }
+
+    const Source& from_;
+    account* const lender_;
+    account& by_;
+    memory_request& asked_;
+    memory_block taken_;
+    std::optional<promised_pages> promised_;
+};
+// The same, made.
+template <class Source>
+ALLOT_NOINLINE memory_block requested_block(const Source& from, account* lender, account& by, memory_request& asked,
+                                            memory_block taken) noexcept {
+    return block_request<Source>{from, lender, by, asked, taken}.make();
+}
+// A new block, without a call that may refuse it, where the source has one at hand and credit covers it. Else what
+// slow(block) returns: the block is one that is not charged yet, or none.
+template <class Source, class Slow>
+ALLOT_ALWAYS_INLINE memory_block warm_block(const Source& from, account* lender, account& by, std::size_t bytes,
+                                            Slow slow) {
+    const memory_block m = asks_limits(lender, by, bytes) ? memory_block{} : from.take_cached(bytes);
+    if (ALLOT_UNLIKELY(m.address == nullptr || !by.node().credit().take(m.bytes))) return slow(m);
+    if (lender != nullptr && ALLOT_UNLIKELY(!lender->node().credit().give(m.bytes)))
+        refund_slow(lender->node(), m.bytes, [] {});
+    return m;
+}
+// The view of a new block; empty for 0 bytes, and where slow(block) returns none. `no_record()`: the host has no memory
+// for its record; the block has returned to its source.
+template <class Slow, class NoRecord>
+ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account* lender, account& by, std::size_t bytes,
+                                      Slow slow, NoRecord no_record) {
+    if (bytes == 0) return {};
+    const memory_block m = warm_block(from, lender, by, bytes, slow);
+    if (ALLOT_UNLIKELY(m.address == nullptr)) return {};
     const block_origin is = lender == nullptr ? block_origin::source : block_origin::pool;
     const raw_view v = view_of(m, bytes, by, from, is, from.host_access());
     if (ALLOT_LIKELY(v.ledger != nullptr)) return v;
     if (lender != nullptr) free_lent(from, m, *lender, by);
     else from.give(m), by.refund(m.bytes);
-    if (why != nullptr) *why = no_memory(bytes);
-    return {};
+    return no_record(), raw_view{};
+}
+// The same, as `why` says where there is none, if it is not null. `wait`: as that of a memory_request.
+ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account* lender, account& by, std::size_t bytes,
+                                      const wait_limit* wait, charge_status* why) noexcept {
+    if (why != nullptr) *why = {};
+    return new_view(
+        from, lender, by, bytes,
+        [&](memory_block taken) {
+            memory_request asked{bytes};
+            asked.wait = wait;
+            const memory_block m = requested_block(from, lender, by, asked, taken);
+            asked.report(why, m.address != nullptr);
+            return m;
+        },
+        [&] {
+            if (why != nullptr) *why = no_memory(bytes);
+        });
+}
+ALLOT_NOINLINE inline raw_view lent_view(const block_source& from, account& by, std::size_t bytes,
+                                         const wait_limit* wait, charge_status* why) noexcept {
+    return new_view(from, from.lender_to(by), by, bytes, wait, why);
+}
+ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account& by, std::size_t bytes, const wait_limit* wait,
+                                      charge_status* why) noexcept {
+    if (ALLOT_UNLIKELY(from.lends())) return lent_view(from, by, bytes, wait, why);
+    return new_view(from, nullptr, by, bytes, wait, why);
 }
 
 // What a request for a buffer throws that was refused.

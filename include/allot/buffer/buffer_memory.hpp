@@ -48,32 +48,18 @@ class buffer_memory {
     /// Returns: the empty buffer for 0 bytes.
     /// Throws: out_of_memory if the account refuses or the source has no memory; its report names the top holders.
     buffer allocate(account& by, std::size_t bytes) const {
-        detail::memory_request asked{bytes};
-        asked.judged = true;
-        asked.charges_others = true;
-        buffer b;
-        const auto again = [&] { return bool(b = try_once(by, bytes, asked)); };
-        if (ALLOT_LIKELY(again() || bytes == 0)) return b;
-        if (detail::wait_for(by.node(), asked, again)) return b;
-        by.raise_verdict(asked.why);
-        detail::raise_no_block(source_.block_name(), by, bytes, asked.why);
+        if (ALLOT_UNLIKELY(source_.lends())) return allocate_lent(by, bytes);
+        return allocate_from(nullptr, by, bytes);
     }
     /// As allocate(), but returns the empty buffer on failure, and why.
     buffer try_allocate(account& by, std::size_t bytes, charge_status* why = nullptr) const noexcept {
-        return take_block(by, bytes, why, detail::never_waits);
+        return buffer{detail::new_view(source_, by, bytes, nullptr, why)};
     }
     /// As try_allocate(), and waits while the limit of an account refuses: until buffers are released, bytes are
     /// refunded, or a limit is raised. Inside a listener or reclaimer it does not wait.
     buffer allocate_for(account& by, std::size_t bytes, const wait_limit& wait,
                         charge_status* why = nullptr) const noexcept {
-        detail::memory_request asked{bytes};
-        asked.wait = &wait;
-        asked.charges_others = true;
-        buffer b;
-        const auto again = [&] { return bool(b = try_once(by, bytes, asked)); };
-        if (!again() && !asked.why) detail::wait_for(by.node(), asked, again);
-        if (why != nullptr) *why = asked.why;
-        return b;
+        return buffer{detail::new_view(source_, by, bytes, &wait, why)};
     }
 
     /// The memory that the buffer's block came from; none for an empty buffer, and for a foreign block.
@@ -88,24 +74,39 @@ class buffer_memory {
 
     /// Take and return blocks without an account. `why`: set where there is none, and it is not null.
     memory_block take(std::size_t bytes, charge_status* why = nullptr) const noexcept {
-        return source_.take(bytes, why);
+        detail::memory_request asked{bytes};
+        memory_block m;
+        const auto once = [&] {
+            m = source_.take_cached(bytes);
+            if (m.address == nullptr) m = source_.attempt(asked);
+            return m.address != nullptr;
+        };
+        asked.report(why, once() || source_.climb(asked, nullptr, once));
+        return m;
     }
     void give(memory_block block) const noexcept { source_.give(block); }
 
   private:
     explicit buffer_memory(const detail::block_source& source) noexcept : source_(source) {}
-    // An attempt of a request that may wait.
-    buffer try_once(account& by, std::size_t bytes, detail::memory_request& asked) const noexcept {
-        return take_block(by, bytes, &asked.why, {.wait = asked.wait, .judged = asked.judged, .elsewhere = true});
+    ALLOT_ALWAYS_INLINE buffer allocate_from(account* lender, account& by, std::size_t bytes) const {
+        return buffer{detail::new_view(
+            source_, lender, by, bytes, [&](memory_block taken) { return take_or_raise(lender, by, bytes, taken); },
+            [&] { raise(by, bytes, detail::no_memory(bytes)); })};
     }
-    ALLOT_ALWAYS_INLINE buffer take_block(account& by, std::size_t bytes, charge_status* why,
-                                          const detail::charge_wait& most) const noexcept {
-        if (ALLOT_UNLIKELY(source_.lends())) return take_over_block(by, bytes, why, most);
-        return buffer{detail::new_view(source_, nullptr, by, bytes, why, most)};
+    ALLOT_NOINLINE buffer allocate_lent(account& by, std::size_t bytes) const {
+        return allocate_from(source_.lender_to(by), by, bytes);
     }
-    ALLOT_NOINLINE buffer take_over_block(account& by, std::size_t bytes, charge_status* why,
-                                          detail::charge_wait most) const noexcept {
-        return buffer{detail::new_view(source_, source_.lender_to(by), by, bytes, why, most)};
+    ALLOT_NOINLINE memory_block take_or_raise(account* lender, account& by, std::size_t bytes,
+                                              memory_block taken) const {
+        detail::memory_request asked{bytes};
+        asked.judged = true;
+        const memory_block m = detail::requested_block(source_, lender, by, asked, taken);
+        if (ALLOT_UNLIKELY(m.address == nullptr)) raise(by, bytes, asked.why);
+        return m;
+    }
+    [[noreturn]] ALLOT_COLD void raise(account& by, std::size_t bytes, const charge_status& why) const {
+        by.raise_verdict(why);
+        detail::raise_no_block(source_.block_name(), by, bytes, why);
     }
 
     detail::block_source source_;

@@ -14,6 +14,8 @@
 
 #include <allot/account/account.hpp>
 #include <allot/account/account_transfer.hpp>
+#include <allot/account/forward.hpp>
+#include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/buffer/block_source.hpp>
 #include <allot/buffer/buffer_allocate.hpp>
@@ -46,18 +48,18 @@ template <chargeable_blocks Blocks> class charged_blocks {
     /// Allocates a block of at least `bytes`, as the chunk arena does, and charges its capacity.
     /// Throws: out_of_memory if the account or the arena refuses; a verdict of the arbiter.
     block allocate(std::size_t bytes, std::size_t align = unit) const {
-        detail::memory_request asked{bytes};
-        asked.judged = true;
-        asked.charges_others = true;
-        block b;
-        const auto again = [&] { return (b = take(bytes, align, asked)).address != nullptr; };
-        if (ALLOT_LIKELY(again() || detail::wait_for(by_->node(), asked, again))) return b;
-        by_->raise_verdict(asked.why);
-        detail::raise_no_block("block", *by_, bytes, asked.why);
+        return take(bytes, align, [&](const aligned_source& from, memory_block taken) {
+            detail::memory_request asked{bytes};
+            asked.judged = true;
+            const memory_block m = detail::requested_block(from, lender_, *by_, asked, taken);
+            if (ALLOT_LIKELY(m.address != nullptr)) return m;
+            by_->raise_verdict(asked.why);
+            detail::raise_no_block("block", *by_, bytes, asked.why);
+        });
     }
     /// As allocate(), but returns none on failure, and why.
     block try_allocate(std::size_t bytes, std::size_t align = unit, charge_status* why = nullptr) const noexcept {
-        return as_block(detail::new_block(source(align), lender_, *by_, bytes, why, detail::never_waits));
+        return take(bytes, align, nullptr, why);
     }
     /// As try_allocate(); its bytes are zero. Fresh pages of the system are not written.
     block try_allocate_zeroed(std::size_t bytes, std::size_t align = unit, charge_status* why = nullptr) const noexcept
@@ -70,14 +72,7 @@ template <chargeable_blocks Blocks> class charged_blocks {
     /// As try_allocate(), and waits while the limit of an account refuses. Inside a listener or reclaimer it does not.
     block allocate_for(std::size_t bytes, const wait_limit& wait, std::size_t align = unit,
                        charge_status* why = nullptr) const noexcept {
-        detail::memory_request asked{bytes};
-        asked.wait = &wait;
-        asked.charges_others = true;
-        block b;
-        const auto again = [&] { return (b = take(bytes, align, asked)).address != nullptr; };
-        if (!again() && !asked.why) detail::wait_for(by_->node(), asked, again);
-        if (why != nullptr) *why = asked.why;
-        return b;
+        return take(bytes, align, &wait, why);
     }
     /// Deallocates a block, and refunds the account. Null is ignored; anything but a live block too, and is misuse. So
     /// is a block that another account is charged for: then both are wrong. Checked builds report it where this account
@@ -132,13 +127,12 @@ template <chargeable_blocks Blocks> class charged_blocks {
         memory_block take_cached(std::size_t bytes) const noexcept {
             return of(blocks->try_allocate(bytes, align, detail::from_caches{}));
         }
-        memory_block take_slow(std::size_t bytes, charge_status& why,
-                               detail::promised_pages* promised = nullptr) const noexcept {
-            return of(blocks->try_allocate(bytes, align, detail::past_caches{why, promised}));
+        memory_block attempt(detail::memory_request& asked) const noexcept {
+            return of(blocks->try_allocate(asked, align));
         }
-        memory_block take(std::size_t bytes, charge_status* why, detail::promised_pages* promised) const noexcept {
-            const memory_block m = take_cached(bytes);
-            return m.address != nullptr ? m : take_slow(bytes, *why, promised);
+        bool climb(detail::memory_request& asked, const detail::account_node* by,
+                   detail::attempt_ref again) const noexcept {
+            return blocks->climb(asked, by, again);
         }
         void give(const memory_block& m) const noexcept { blocks->deallocate(m.address); }
         std::size_t capacity_for(std::size_t bytes) const noexcept {
@@ -152,10 +146,21 @@ template <chargeable_blocks Blocks> class charged_blocks {
         if constexpr (requires { blocks.lender_to(by); }) return blocks.lender_to(by);
         else return nullptr;
     }
-    // An attempt of a request that may wait.
-    block take(std::size_t bytes, std::size_t align, detail::memory_request& asked) const noexcept {
-        return as_block(detail::new_block(source(align), lender_, *by_, bytes, &asked.why,
-                                          {.wait = asked.wait, .judged = asked.judged, .elsewhere = true}));
+    template <class Slow> block take(std::size_t bytes, std::size_t align, Slow slow) const {
+        const aligned_source from = source(align);
+        const memory_block m =
+            detail::warm_block(from, lender_, *by_, bytes, [&](memory_block taken) { return slow(from, taken); });
+        return {m.address, m.bytes};
+    }
+    block take(std::size_t bytes, std::size_t align, const wait_limit* wait, charge_status* why) const noexcept {
+        if (why != nullptr) *why = {};
+        return take(bytes, align, [&](const aligned_source& from, memory_block taken) {
+            detail::memory_request asked{bytes};
+            asked.wait = wait;
+            const memory_block m = detail::requested_block(from, lender_, *by_, asked, taken);
+            asked.report(why, m.address != nullptr);
+            return m;
+        });
     }
     bool charge(std::size_t bytes) const noexcept {
         const charge_status s = lender_ == nullptr
@@ -163,7 +168,6 @@ template <chargeable_blocks Blocks> class charged_blocks {
                                     : detail::charge_from(lender_->node(), by_->node(), bytes, detail::never_waits);
         return s.charged();
     }
-    static block as_block(const memory_block& m) noexcept { return {m.address, m.bytes}; }
 
     Blocks* blocks_;
     allot::account* by_;

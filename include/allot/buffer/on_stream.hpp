@@ -9,6 +9,8 @@
 #pragma once
 
 #include <allot/account/forward.hpp>
+#include <allot/account/ladder.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/buffer/block_source.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
@@ -35,6 +37,17 @@ template <class Device> class on_stream {
         requires requires(Device& d, std::size_t n, stream_type s) { d.try_allocate(n, n, s, why); }
     {
         return block(device_->try_allocate(bytes, align, stream_, why), bytes);
+    }
+    // For buffers.
+    memory_block try_allocate(detail::memory_request& asked, std::size_t align) noexcept
+        requires requires(Device& d, std::size_t n, stream_type s) { d.try_allocate(asked, n, s); }
+    {
+        return block(device_->try_allocate(asked, align, stream_), asked.bytes);
+    }
+    bool climb(detail::memory_request& asked, const detail::account_node* by, detail::attempt_ref again) noexcept
+        requires requires(Device& d) { d.climb(asked, by, again); }
+    {
+        return device_->climb(asked, by, again);
     }
     void deallocate(void* p) noexcept { device_->deallocate(p, stream_); }
 

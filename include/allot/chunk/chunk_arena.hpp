@@ -136,12 +136,12 @@ template <class Set> class chunk_arena {
     ALLOT_ALWAYS_INLINE block try_allocate(std::size_t bytes, std::size_t align, detail::from_caches) noexcept {
         return pop(bytes, align);
     }
-    block try_allocate(std::size_t bytes, std::size_t align, detail::past_caches past) noexcept {
-        detail::memory_request asked{bytes};
-        asked.promised = past.promised;
-        const block b = request(asked, align);
-        if (b.address == nullptr) past.why = asked.refusal();
-        return b;
+    block try_allocate(detail::memory_request& asked, std::size_t align) noexcept {
+        return is_possible(asked, align) ? find_block(asked, align) : block{};
+    }
+    bool climb(detail::memory_request& asked, const detail::account_node* by, detail::attempt_ref again) noexcept {
+        auto own = steps(asked);
+        return climb_for(asked, own, by, ledger_, most_cost, again) || refused();
     }
     /// As try_allocate(), and waits while the limit of an account refuses: until blocks are deallocated, bytes are
     /// refunded, or a limit is raised.
@@ -341,16 +341,17 @@ template <class Set> class chunk_arena {
     struct block_tenant final : tenant {
         explicit block_tenant(chunk_arena& blocks) noexcept : tenant(blocks.name_), of(blocks) {}
         std::size_t held() const noexcept override { return of.core_.heap().held_bytes(); }
+        std::size_t unused() const noexcept override { return of.pages_.leaves(); }
         std::size_t return_idle(std::size_t bytes, bool) noexcept override {
             if (!of.arena().has_payer()) return give_free_pages();
             std::size_t returned = of.pages_.trim_for(bytes);
-            if (returned < bytes && held() != 0) {
+            if ((returned < bytes || bytes == 0) && held() != 0) {
                 static_cast<void>(give_free_pages()); // others may have given some, for requests of their own
                 returned += of.pages_.trim_for(bytes - returned);
             }
             return returned;
         }
-        void set_shut(bool now) noexcept override { of.core_.set_shut(now); }
+        bool set_shut(bool now) noexcept override { return of.core_.set_shut(now); }
         // Committed and resident bytes of a private arena; 0 where the arena is shared: they cannot be attributed.
         item_stats stats() const noexcept override {
             if constexpr (policies::shares_arena) return {charged(), 0, 0};
@@ -427,19 +428,26 @@ template <class Set> class chunk_arena {
     }
     // Whether a block is found, made again after a refusal, step by step.
     block request(detail::memory_request& asked, std::size_t align) noexcept {
-        if (ALLOT_UNLIKELY(!is_power_of_two(align) || align > max_align))
-            return refuse_misuse(asked, misuse::bad_alignment);
-        if (ALLOT_UNLIKELY(asked.bytes > static_cast<std::size_t>(PTRDIFF_MAX)))
-            return refuse_misuse(asked, misuse::size_too_large);
+        if (ALLOT_UNLIKELY(!is_possible(asked, align))) return {};
         block b = find_block(asked, align);
-        if (ALLOT_UNLIKELY(!b)) b = climb(asked, align);
+        if (ALLOT_UNLIKELY(!b)) b = request_again(asked, align);
         return b ? b : refused();
     }
-    ALLOT_NOINLINE block climb(detail::memory_request& asked, std::size_t align) noexcept {
+    bool is_possible(detail::memory_request& asked, std::size_t align) noexcept {
+        if (ALLOT_UNLIKELY(!is_power_of_two(align) || align > max_align))
+            return refuse_misuse(asked, misuse::bad_alignment);
+        return ALLOT_LIKELY(asked.bytes <= static_cast<std::size_t>(PTRDIFF_MAX)) ||
+               refuse_misuse(asked, misuse::size_too_large);
+    }
+    static constexpr std::uint32_t most_cost = policies::asks ? UINT32_MAX : 0; // of those it asks
+    auto steps(detail::memory_request& asked) noexcept {
         asked.waiting = &core_.heap().waiting();
-        detail::page_steps own{arena(), core_.heap().in_transit(),
-                               [this](unsigned way) noexcept { return core_.heap().return_idle(way); }};
-        auto level = ledger_.steps(policies::asks ? UINT32_MAX : 0);
+        return detail::page_steps{arena(), core_.heap().in_transit(),
+                                  [this](unsigned way) noexcept { return core_.heap().return_idle(way); }};
+    }
+    ALLOT_NOINLINE block request_again(detail::memory_request& asked, std::size_t align) noexcept {
+        auto own = steps(asked);
+        auto level = ledger_.steps(most_cost);
         return detail::climb(asked, own, level, [&] {
             const block b = pop(asked.bytes, align); // a step may have filled a cache
             return b ? b : find_block(asked, align);
@@ -455,10 +463,10 @@ template <class Set> class chunk_arena {
         std::byte* const p = core_.heap().take_pages(pages, align, asked);
         return p != nullptr ? block{p, pages << arena().page_shift()} : block{};
     }
-    block refuse_misuse(detail::memory_request& asked, misuse kind) noexcept {
+    bool refuse_misuse(detail::memory_request& asked, misuse kind) noexcept {
         report_misused(kind, nullptr);
         asked.refuse(charge_outcome::misused, asked.bytes, text_of(kind).data());
-        return refused();
+        return bool{refused()};
     }
     block refused() noexcept {
         refused_.fetch_add(1, std::memory_order_relaxed);

@@ -128,7 +128,8 @@ template <class Policies> class chunk_core {
 
     // ---- caches -------------------------------------------------------------------------------------------
     // While they are shut, the caches are empty and in use: blocks go past them. One thread at a time, without a lock.
-    void set_shut(bool now) noexcept {
+    // Returns: whether they are empty.
+    bool set_shut(bool now) noexcept {
         {
             const lock_guard alone(flushing_);
             if (now) take_and_empty();
@@ -136,7 +137,8 @@ template <class Policies> class chunk_core {
             if (!now) give_shared();
         }
         if constexpr (Policies::per_thread)
-            if (threads_ != nullptr) threads_->set_shut(now);
+            if (threads_ != nullptr) return threads_->set_shut(now);
+        return now;
     }
     // Requires that the caller is inside the cache.
     void empty(cache_type& cache) noexcept {
@@ -180,6 +182,7 @@ template <class Policies> class chunk_core {
   private:
     // Blocks that the caller's cache did not take. A shared one is made at its first use: not by a release.
     ALLOT_NOINLINE void give_or_open(unsigned c, std::byte* const* blocks, std::uint32_t n) noexcept {
+        if (ALLOT_UNLIKELY(shut_.load(std::memory_order_relaxed))) heap_.open_caches();
         inside([&](auto& cache) {
             if (cache.is_open() || !cache.open(config_)) return;
             books_.owe(config_.bytes_of_cache());

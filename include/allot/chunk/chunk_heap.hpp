@@ -88,8 +88,11 @@ template <class Policies> class chunk_heap {
         if constexpr (Policies::in_tree)
             if (!books_.pay(asked)) return 0;
         if (ALLOT_UNLIKELY(excess_.load(std::memory_order_relaxed))) return_excess();
+        const bool asks = pages_.is_strained();
+        if (ALLOT_UNLIKELY(asks) && !may_take(asked)) return 0;
         const std::size_t least = align_up(classes::bytes_of(c), arena().page_bytes());
         std::uint32_t got = cut(c, align, out, wanted);
+        if (ALLOT_UNLIKELY(asks) && got != 0) pages_.took(asked);
         for (std::size_t chunk = growth(least); got == 0; chunk = max(chunk / 2, least)) {
             got = add(chunk, c, align, out, wanted, asked);
             if (chunk == least) break;
@@ -127,6 +130,7 @@ template <class Policies> class chunk_heap {
     // ---- blocks of pages ----------------------------------------------------------------------------------
     // See page_blocks.hpp.
     std::byte* take_pages(std::size_t pages, std::size_t align, memory_request& asked) noexcept {
+        if (ALLOT_UNLIKELY(pages_.is_strained()) && !may_take(asked)) return nullptr;
         return blocks_.take(pages, align, asked);
     }
     std::size_t pages_of(const std::byte* p) const noexcept { return blocks_.pages_of(p); }
@@ -154,6 +158,7 @@ template <class Policies> class chunk_heap {
         return true;
     }
     pages_in_transit& in_transit() noexcept { return in_transit_; }
+    void open_caches() noexcept { pages_.open_caches(); }
     // Gives free pages back while more than kept_free_bytes() are free; in whole chunks, so that the arena keeps runs
     // for the next chunk.
     void return_excess() noexcept {
@@ -244,6 +249,9 @@ template <class Policies> class chunk_heap {
         const lock_guard hold(lock_);
         const std::size_t part = std::size_t{1} << log2_floor(max(fit_.bytes() / 16, arena().page_bytes()));
         return min(max(part, least), chunk_);
+    }
+    bool may_take(memory_request& asked) noexcept {
+        return pages_.may_take(asked, [this] { static_cast<void>(reclaim()); });
     }
     std::uint32_t cut(unsigned c, std::size_t align, std::byte** out, std::uint32_t wanted) noexcept {
         const lock_guard hold(lock_);

@@ -42,6 +42,7 @@ template <class Pages, bool HostAccess> class page_blocks {
         if (std::size_t first = 0; more == 0 && !grows && kept_.take(pages, first)) {
             pages_.arena().set_used(address_of(first), pages);
             if constexpr (HostAccess) sys::expose(address_of(first), pages << shift());
+            if (ALLOT_UNLIKELY(pages_.is_strained())) pages_.took(asked);
             return start(first);
         }
         pages_in_transit::move taken{in_transit_};

@@ -63,6 +63,7 @@ struct stub_members {
     template <class... As> anything charges(As&&...) const noexcept;
     template <class... As> anything chunk_bytes(As&&...) const noexcept;
     template <class... As> anything clear(As&&...) const noexcept;
+    template <class... As> anything climb(As&&...) const noexcept;
     template <class... As> anything close(As&&...) const noexcept;
     template <class... As> anything coming(As&&...) const noexcept;
     template <class... As> anything contains(As&&...) const noexcept;
@@ -77,6 +78,7 @@ struct stub_members {
     template <class... As> anything finalize(As&&...) const noexcept;
     template <class... As> anything flush(As&&...) const noexcept;
     template <class... As> anything freed(As&&...) const noexcept;
+    template <class... As> anything frees_alone(As&&...) const noexcept;
     template <class... As> anything give(As&&...) const noexcept;
     template <class... As> anything give_slid(As&&...) const noexcept;
     template <class... As> anything grow_up(As&&...) const noexcept;
@@ -138,6 +140,7 @@ struct stub_members {
     template <class... As> anything taken(As&&...) const noexcept;
     template <class... As> anything takes_clean_plain_pages(As&&...) const noexcept;
     template <class... As> anything trace_events(As&&...) const noexcept;
+    template <class... As> anything tries_again_at(As&&...) const noexcept;
     template <class... As> anything trim(As&&...) const noexcept;
     template <class... As> anything trim_for(As&&...) const noexcept;
     template <class... As> anything try_allocate(As&&...) const noexcept;
@@ -147,6 +150,7 @@ struct stub_members {
     template <class... As> anything try_push_back(As&&...) const noexcept;
     template <class... As> anything try_reserve(As&&...) const noexcept;
     template <class... As> anything try_resize(As&&...) const noexcept;
+    template <class... As> anything unused(As&&...) const noexcept;
     template <class... As> anything usage(As&&...) const noexcept;
     template <class... As> anything usage_at_peak(As&&...) const noexcept;
     template <class... As> anything usage_by_type(As&&...) const noexcept;

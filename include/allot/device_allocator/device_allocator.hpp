@@ -142,6 +142,15 @@ template <class Set> class device_allocator {
         asked.report(why, p != nullptr || bytes == 0);
         return p;
     }
+    // For buffers.
+    void* try_allocate(detail::memory_request& asked, std::size_t align, stream_type stream) noexcept {
+        caller who;
+        return is_possible(asked, align, stream, who) ? start(take(who, asked, align), stream) : nullptr;
+    }
+    bool climb(detail::memory_request& asked, const detail::account_node* by, detail::attempt_ref again) noexcept {
+        auto own = steps();
+        return climb_for(asked, own, by, ledger_, most_cost, again) || refused() != nullptr;
+    }
     /// As try_allocate(), and waits while the limit of an account refuses: until blocks are deallocated, bytes are
     /// refunded, or a limit is raised.
     /// Requires: the set has ledger::tree. Inside a listener or reclaimer it does not wait.
@@ -351,12 +360,33 @@ template <class Set> class device_allocator {
         }
         device_allocator& of;
     };
+    static constexpr std::uint32_t most_cost = policies::asks ? UINT32_MAX : 0; // of those it asks
     detail::tenants& others() const noexcept { return detail::tenants_of<api_type>(device()); }
     auto steps() noexcept {
         if constexpr (policies::in_tree) return detail::device_steps{others(), tenant_};
         else return detail::no_own_steps{};
     }
     growth grow(bool waits = true) noexcept { return {grown_, held_, ledger_, diagnostics_, api_, waits}; }
+    ALLOT_ALWAYS_INLINE run take(const caller& who, detail::memory_request& asked, std::size_t align) noexcept {
+        const bool asks = ledger_.strain().load(std::memory_order_relaxed) != 0;
+        if (ALLOT_UNLIKELY(asks) && !may_take(asked)) return {};
+        run r;
+        {
+            const guard hold{held_.lock};
+            r = held_.take(who, asked.bytes, align);
+        }
+        if (ALLOT_UNLIKELY(!r)) return take_slow(who, asked, align);
+        if constexpr (policies::in_tree)
+            if (ALLOT_UNLIKELY(asks)) ledger_.took(asked);
+        return r;
+    }
+    // As charged_pages says.
+    ALLOT_COLD bool may_take([[maybe_unused]] detail::memory_request& asked) noexcept {
+        if (ledger_.is_exceeded()) static_cast<void>(return_idle(false));
+        if constexpr (policies::in_tree)
+            return ledger_.may_take(asked, [this] { static_cast<void>(return_idle(false)); });
+        else return true;
+    }
     ALLOT_NOINLINE run take_slow(const caller& who, detail::memory_request& asked, std::size_t align) noexcept {
         return grow().take(who, asked, align);
     }
@@ -366,37 +396,41 @@ template <class Set> class device_allocator {
         return g ? g.return_idle(waits) : 0;
     }
     void* request(detail::memory_request& asked, std::size_t align, stream_type stream) noexcept {
-        if (ALLOT_UNLIKELY(asked.bytes == 0)) return nullptr;
-        if (ALLOT_UNLIKELY(!is_power_of_two(align))) {
-            diagnostics_.report_misused(misuse::bad_alignment, nullptr);
-            return refused_as_misuse(asked, misuse::bad_alignment);
-        }
         caller who;
-        if (ALLOT_UNLIKELY(asked.bytes > max_block_bytes || align > max_block_bytes))
-            return refused_as_misuse(asked, misuse::size_too_large);
-        if (ALLOT_UNLIKELY(!who.identify(api_, stream, diagnostics_)))
-            return diagnostics_.refuse_stream(asked), refused();
-        run r;
-        {
-            const guard hold{held_.lock};
-            r = held_.take(who, asked.bytes, align);
-        }
-        if (ALLOT_UNLIKELY(!r) && !(r = take_slow(who, asked, align))) {
-            if (who.allowed != permitted::all) asked.judged = false; // the stream is being captured
+        if (ALLOT_UNLIKELY(!is_possible(asked, align, stream, who))) return nullptr;
+        run r = take(who, asked, align);
+        if (ALLOT_UNLIKELY(!r)) {
             auto own = steps();
-            auto level = ledger_.steps(policies::asks ? UINT32_MAX : 0);
+            auto level = ledger_.steps(most_cost);
             r = detail::climb(asked, own, level, [&] { // the stream's state may have changed
-                return who.identify(api_, stream, diagnostics_) ? take_slow(who, asked, align) : run{};
+                return who.identify(api_, stream, diagnostics_) ? take(who, asked, align) : run{};
             });
             if (!r) return refused();
         }
+        return start(r, stream);
+    }
+    bool is_possible(detail::memory_request& asked, std::size_t align, stream_type stream, caller& who) noexcept {
+        if (ALLOT_UNLIKELY(asked.bytes == 0)) return false;
+        if (ALLOT_UNLIKELY(!is_power_of_two(align))) {
+            diagnostics_.report_misused(misuse::bad_alignment, nullptr);
+            return refuse_misuse(asked, misuse::bad_alignment);
+        }
+        if (ALLOT_UNLIKELY(asked.bytes > max_block_bytes || align > max_block_bytes))
+            return refuse_misuse(asked, misuse::size_too_large);
+        if (ALLOT_UNLIKELY(!who.identify(api_, stream, diagnostics_)))
+            return diagnostics_.refuse_stream(asked), refused(), false;
+        if (who.allowed != permitted::all) asked.judged = false; // the stream is being captured
+        return true;
+    }
+    void* start(const run& r, [[maybe_unused]] stream_type stream) noexcept {
         void* const p = reinterpret_cast<void*>(r.address);
-        if constexpr (policies::tracks_blocks) api_.mark_allocated(p, r.bytes, stream);
+        if constexpr (policies::tracks_blocks)
+            if (p != nullptr) api_.mark_allocated(p, r.bytes, stream);
         return p;
     }
-    void* refused_as_misuse(detail::memory_request& asked, misuse kind) noexcept {
+    bool refuse_misuse(detail::memory_request& asked, misuse kind) noexcept {
         asked.refuse(charge_outcome::misused, asked.bytes, text_of(kind).data());
-        return refused();
+        return refused() != nullptr;
     }
     void* refused() noexcept {
         const guard hold{held_.lock};

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -45,11 +46,13 @@ template <class Ledger, class Api> class growth_transaction {
     // Bytes that may be mapped now.
     std::size_t charged() const noexcept { return pending_.held() + unmapped_charge_; }
     // Charges, so that `bytes` in all may be mapped. False: refused; charged() may be less than before. With listeners,
-    // other transactions may have run meanwhile.
-    bool charge(std::size_t bytes, memory_request& asked) noexcept {
+    // other transactions may have run meanwhile. `in_advance`: a promise does not pay.
+    bool charge(std::size_t bytes, memory_request& asked, bool in_advance) noexcept {
         if constexpr (calls_listeners) unlock();
         pending_.settle(); // first: a thread must not charge while it has an unconfirmed charge
+        promised_pages* const promised = std::exchange(asked.promised, in_advance ? nullptr : asked.promised);
         const bool succeeded = pending_.hold(bytes - unmapped_charge_, asked);
+        asked.promised = promised;
         if constexpr (calls_listeners) lock();
         return succeeded;
     }

@@ -135,7 +135,7 @@ template <class Set> class segment_growth {
             if (!over && want > most - held) want = (most - held) / step * step;
             if (over || want < need || want >= refused || !segments.can_place(want, align)) want = need;
             if (want > transaction_.charged()) {
-                if (!transaction_.charge(want, asked)) refused = want;
+                if (!transaction_.charge(want, asked, want > need)) refused = want;
                 continue;
             }
             const auto made = segments.grow(want);

@@ -82,12 +82,13 @@ class heap_group {
     bool is_waited_for() const noexcept { return waiting_.load(std::memory_order_seq_cst) != 0; }
     bool is_shut() const noexcept { return shut_.load(std::memory_order_relaxed); }
     // While it is shut, releases go past all caches but those of handles, so that pages become empty. One thread at a
-    // time, without a lock.
-    void set_shut(bool now) noexcept {
+    // time, without a lock. Returns: whether these caches are empty.
+    bool set_shut(bool now) noexcept {
         shut_.store(now, std::memory_order_seq_cst);
         for_each([this](heap_base& heap) { settle_shut(heap); });
-        if (has_thread_caches()) thread_caches_->set_shut(threads_, now);
+        const bool are_empty = !has_thread_caches() || thread_caches_->set_shut(threads_, now);
         if (now) for_each([](heap_base& heap) { heap.flush_shared(); });
+        return are_empty;
     }
 
     // Puts the heap on the list of noted heaps; call when one of its pages became empty.
@@ -133,7 +134,7 @@ class heap_group {
     // How the caches of all threads are emptied, or shut (sync/thread_cache_registry.hpp).
     struct thread_caches {
         void (*empty)(void* threads) noexcept;
-        void (*set_shut)(void* threads, bool now) noexcept;
+        bool (*set_shut)(void* threads, bool now) noexcept;
     };
     // Call before another thread uses the group.
     void set_thread_caches(const thread_caches& how, void* threads) noexcept {

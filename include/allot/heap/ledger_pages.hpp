@@ -18,8 +18,8 @@ namespace allot::inline ALLOT_ABI {
 template <class Ledger> class ledger_pages final : public page_provider {
   public:
     ledger_pages(page_arena& arena, Ledger& ledger) noexcept
-        : page_provider(arena, detail::books_of(ledger, !arena.headers_out_of_band()), charged_pages<Ledger>::watched,
-                        charged_pages<Ledger>::notifies),
+        : page_provider(arena, detail::books_of(ledger, !arena.headers_out_of_band()), ledger.strain(),
+                        charged_pages<Ledger>::watched, charged_pages<Ledger>::notifies),
           pages_(arena, ledger) {}
 
     std::byte* take(std::size_t pages, detail::memory_request& asked,
@@ -32,11 +32,16 @@ template <class Ledger> class ledger_pages final : public page_provider {
         heaps().collect();
         return run.take(pages_, asked, taken);
     }
+    bool may_take(detail::memory_request& asked) noexcept override {
+        return pages_.may_take(asked, [this] { static_cast<void>(heaps().reclaim(true)); });
+    }
+    void took(const detail::memory_request& asked) noexcept override { pages_.took(asked); }
     void given(std::size_t pages) noexcept override { pages_.given(pages); }
     void given(std::size_t pages, detail::pages_in_transit::move& moved) noexcept override {
         pages_.given(pages, [&] { moved.end(); });
     }
     std::size_t idle() const noexcept override { return pages_.idle(); }
+    std::size_t leaves() const noexcept override { return pages_.leaves(); }
     std::size_t trim() noexcept override { return pages_.trim(); }
     std::size_t trim_for(std::size_t bytes) noexcept override { return pages_.trim_for(bytes); }
 
@@ -46,6 +51,7 @@ template <class Ledger> class ledger_pages final : public page_provider {
         pages_.record(kind, bytes, name);
     }
     void notify_unused() noexcept override { pages_.notify_unused(); }
+    void open_caches() noexcept override { pages_.open_caches(); }
 
     charged_pages<Ledger> pages_;
 };

@@ -14,7 +14,9 @@
 #include <allot/page/regrow.hpp>
 #include <allot/watch/event_ring.hpp>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -52,6 +54,8 @@ class page_provider {
     virtual void given(std::size_t pages, detail::pages_in_transit::move& moved) noexcept = 0;
     // Bytes of free pages that stay charged.
     virtual std::size_t idle() const noexcept = 0;
+    // Of these, what leaves at a shortage.
+    virtual std::size_t leaves() const noexcept = 0;
     // Returns the arena's free pages to the system; in bytes.
     virtual std::size_t trim() noexcept = 0;
     // At a shortage of as many bytes: returns idle memory of the arena to the system, and refunds it. In bytes.
@@ -71,6 +75,10 @@ class page_provider {
         detail::pages_in_transit::request{in_transit_}.wait();
         return pages;
     }
+    // Before unused memory of the heaps serves a request: charged_pages.hpp says when and why.
+    bool is_strained() const noexcept { return strain_.load(std::memory_order_relaxed) != 0; }
+    virtual bool may_take(detail::memory_request& asked) noexcept = 0;
+    virtual void took(const detail::memory_request& asked) noexcept = 0;
     // Whether requests may wait for memory of the heaps.
     bool notifies() const noexcept { return notifies_; }
     // Call when a page of the heap became empty, or may have: it is returned at the next shortage. Under any lock.
@@ -81,6 +89,15 @@ class page_provider {
     // Call when slots returned to a page: requests for rows may wait for them.
     void note_free_slots() noexcept {
         if (ALLOT_UNLIKELY(heaps_.is_waited_for())) notify_unused();
+    }
+    // Call where free slots have left their pages for a cache or a caller, with no lock held.
+    ALLOT_ALWAYS_INLINE void note_claim() noexcept {
+        if (ALLOT_UNLIKELY(in_transit_.wants_claims())) tell_claim();
+    }
+    // As heap_group::set_shut(); meanwhile a claim opens the caches, unless requests wait.
+    bool set_shut(bool now) noexcept {
+        in_transit_.count_listener(now);
+        return heaps_.set_shut(now);
     }
     // Call once the pages of a take() are in use, with no lock held: see charged_pages.
     void settled() noexcept {
@@ -93,17 +110,24 @@ class page_provider {
 
   protected:
     // `watched`: the set records peaks or a trace; otherwise record() does nothing. `notifies`: it has an account.
-    page_provider(page_arena& arena, const detail::books_of_object& books, bool watched, bool notifies) noexcept
-        : arena_(arena), books_(books), watched_(watched), notifies_(notifies) {}
+    page_provider(page_arena& arena, const detail::books_of_object& books, const std::atomic<std::uint32_t>& strain,
+                  bool watched, bool notifies) noexcept
+        : arena_(arena), books_(books), strain_(strain), watched_(watched), notifies_(notifies) {}
     ~page_provider() = default;
 
   private:
+    ALLOT_NOINLINE void tell_claim() noexcept {
+        in_transit_.tell_claim();
+        if (heaps_.is_shut()) open_caches();
+    }
+    virtual void open_caches() noexcept = 0;
     virtual void note_settled() noexcept = 0;
     virtual void notify_unused() noexcept = 0;
     virtual void note_event(watch_event kind, std::size_t bytes, const char* name) noexcept = 0;
 
     page_arena& arena_;
     const detail::books_of_object books_;
+    const std::atomic<std::uint32_t>& strain_; // of the ledger
     const bool watched_, notifies_;
     heap_group heaps_;
     detail::pages_in_transit in_transit_;

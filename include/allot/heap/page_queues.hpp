@@ -62,8 +62,9 @@ template <class Page> class page_queues {
     // Last resort before a request fails: claims also from pages with fewer freed slots than their threshold. Lists
     // four at a time, for the next claims: first of those with locked frees, then others in turn, so that a full heap
     // finds one soon. 0: no page has slots.
-    template <class Claim> std::size_t claim_any(Claim claim_from) noexcept {
+    template <class Claim> ALLOT_ALWAYS_INLINE std::size_t claim_any(Claim claim_from) noexcept {
         constexpr std::size_t batch = 4;
+        const std::size_t all = size_;
         std::size_t listed = 0;
         const auto list_if_freed = [&](Page& p) {
             // One that a compaction empties is listed already, and stays: its slots are needed.
@@ -73,13 +74,19 @@ template <class Page> class page_queues {
         };
         locked_frees_.find(list_if_freed, 2 * batch); // which lists them, of as many as it looks at
         for (std::size_t i = 0;; listed = 0) {
-            for (; listed != batch && i != size_; ++i) {
-                Page& p = *(search_at_ != nullptr ? search_at_ : all_.first());
-                search_at_ = all_.after(p);
-                list_if_freed(p);
+            if (listed != batch) {
+                Page* at = search_at_; // a copy stays in a register: the walk is long where a heap is full
+                while (i != all) {
+                    if (at == nullptr) at = all_.first();
+                    Page& p = *at;
+                    at = all_.after(p);
+                    ++i;
+                    if (ALLOT_UNLIKELY(p.freed() > 0) && list_if_freed(p)) break;
+                }
+                search_at_ = at;
             }
             const std::size_t got = claim_listed(claim_from);
-            if (got != 0 || i == size_) return got;
+            if (got != 0 || i == all) return got;
         }
     }
 
@@ -88,13 +95,14 @@ template <class Page> class page_queues {
         ++size_;
         make_ready(p);
     }
-    // Removes empty pages and calls give(page), which ends their lifetime; returns their number. `keep_one`: keeps one
-    // page, so that a heap that allocates and releases one row at a page boundary does not take a page each time.
-    template <class Give> std::size_t collect(bool keep_one, Give give) noexcept {
+    // Removes empty pages and calls give(page), which ends their lifetime. `keep_one`: keeps one page, so that a heap
+    // that allocates and releases one row at a page boundary does not take a page each time. Returns: whether another
+    // one stays, which its releaser is about to list: nobody notes the heap for it any more.
+    template <class Give> bool collect(bool keep_one, Give give) noexcept {
         while (find_due()) continue;
-        if (empties_.empty()) return 0;
+        if (empties_.empty()) return false;
         drain_space(); // no page is returned that a releaser's list names
-        std::size_t returned = 0;
+        bool stays = false;
         for (Page* p = empties_.take_all(); p != nullptr;) {
             Page* const following = p->empty_link.load(std::memory_order_relaxed);
             if (locked_frees_.has(*p)) flush(*p); // it was noted, used again, and may be empty again
@@ -102,6 +110,7 @@ template <class Page> class page_queues {
                 // Its releaser has not pushed it on space_ yet. A broken page is on no list, and no releaser lists it.
                 const bool in_flight = p != current_ && !p->is_ready && !p->is_broken();
                 if (keep_one || in_flight) { // one in flight is kept as well as any other
+                    stays = stays || (!keep_one && !p->is_emptied.load(std::memory_order_relaxed));
                     keep_one = false;
                     empties_.push(p);
                 } else {
@@ -109,12 +118,11 @@ template <class Page> class page_queues {
                     if (p == current_) current_ = nullptr;
                     remove(*p);
                     give(*p);
-                    ++returned;
                 }
             }
             p = following;
         }
-        return returned;
+        return stays;
     }
     // Removes all pages, live rows included, and calls give(page); returns their number.
     template <class Give> std::size_t drop(Give give) noexcept {

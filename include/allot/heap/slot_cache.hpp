@@ -44,6 +44,8 @@ class slot_cache_base {
     // Slots in stack and group.
     std::size_t count() const noexcept { return size() + static_cast<std::size_t>(std::popcount(bits())); }
 
+    bool is_empty() const noexcept { return (size() | bits()) == 0; }
+
     std::byte* first() const noexcept { return first_; }
     std::uint64_t bits() const noexcept { return bits_.load(std::memory_order_relaxed); }
     void set_bits(std::uint64_t bits) noexcept { bits_.store(bits, std::memory_order_relaxed); }

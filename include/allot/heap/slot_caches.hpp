@@ -31,6 +31,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -287,7 +288,8 @@ template <class Store> class slot_caches {
     }
 
     // Where refill() puts slots: see slot_store::take_slots. It goes into the cache for each step alone, since a
-    // listener, or another thread, may use the cache while a page is requested. Without entry it takes one slot.
+    // listener, or another thread, may use the cache while a page is requested. What lies there by then is used first,
+    // never written over. Without entry it takes one slot.
     template <class Entry> struct cache_place {
         slot_caches& caches;
         user_cache& cache;
@@ -298,7 +300,6 @@ template <class Store> class slot_caches {
         // Takes a slot that is in the cache by now; false: none.
         bool take_cached() noexcept {
             if (entry.enter()) {
-                if (cache.size() == 0 && cache.bits() != 0) cache.unpack(slots, caches.store_.cut().stride);
                 pop();
                 entry.leave();
             }
@@ -306,7 +307,8 @@ template <class Store> class slot_caches {
         }
         bool claim_freed(page& p) noexcept {
             if (!entry.enter()) return caches.store_.claim_freed(p, &row, 1) == 1;
-            fill_from_freed(p);
+            if (ALLOT_LIKELY(is_empty())) fill_from_freed(p);
+            else pop();
             entry.leave();
             return row != nullptr;
         }
@@ -315,7 +317,8 @@ template <class Store> class slot_caches {
                 row = caches.store_.begin_slots(p, 1);
                 return;
             }
-            fill_from_untouched(p);
+            if (ALLOT_LIKELY(is_empty())) fill_from_untouched(p);
+            else pop();
             entry.leave();
         }
         bool free_more() noexcept {
@@ -324,10 +327,16 @@ template <class Store> class slot_caches {
             entry.leave();
             return some;
         }
-        bool find_waiting() noexcept { return take_cached() || caches.take_waiting(&row, 1) == 1; }
+        bool find_waiting() noexcept { return caches.take_waiting(&row, 1) == 1; }
 
       private:
+        // Its user finds in take_cached() all that came. One who was kept out has not looked.
+        bool is_empty() const noexcept { return std::is_same_v<Entry, detail::no_entry> || cache.is_empty(); }
         void pop() noexcept {
+            if (cache.size() == 0 && cache.bits() != 0) cache.unpack(slots, caches.store_.cut().stride);
+            pop_stack();
+        }
+        void pop_stack() noexcept {
             const std::size_t n = cache.size();
             if (n == 0) return;
             row = slots[n - 1];
@@ -342,7 +351,7 @@ template <class Store> class slot_caches {
                 }
             }
             cache.set_size(caches.store_.claim_freed(p, slots, cache.batch));
-            pop();
+            pop_stack();
         }
         void fill_from_untouched(page& p) noexcept {
             const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed), left = p.cut.capacity - fresh;
@@ -357,14 +366,14 @@ template <class Store> class slot_caches {
                 for (std::uint32_t i = n; i-- != 0; slot += caches.store_.cut().stride)
                     slots[i] = slot; // the lowest is used first
                 cache.set_size(n);
-                pop();
+                pop_stack();
             }
         }
         // Puts a group of slots of the page into the cache, and one of them into `row`.
         void use_group(page& p, std::uint32_t first, std::uint64_t bits) noexcept {
             set_group(cache, p, first, bits);
             cache.unpack(slots, caches.store_.cut().stride);
-            pop();
+            pop_stack();
         }
     };
 
@@ -373,8 +382,7 @@ template <class Store> class slot_caches {
                                    detail::memory_request& asked) noexcept {
         cache_place<Entry> place{*this, cache, slots, entry};
         // The caller may not have seen slots that are here: others were inside the cache (row_bins::show_bins).
-        const bool empty = cache.size() == 0 && cache.bits() == 0;
-        if (empty || !place.take_cached()) store_.take_slots(place, asked);
+        if (cache.is_empty() || !place.take_cached()) store_.take_slots(place, asked);
         return place.row;
     }
     ALLOT_NOINLINE void make_room_and_push(user_cache& cache, std::byte** slots, std::byte* row) noexcept {
@@ -462,11 +470,11 @@ template <class Store> class slot_caches {
     // Fills a shared cache; while releases go past it, it stays empty.
     ALLOT_NOINLINE std::byte* refill_shared(shared_place& shared, detail::memory_request& asked) noexcept {
         if (!store_.provider().notifies()) return refill(shared.cache, asked);
-        if (ALLOT_UNLIKELY(past_caches_.load(std::memory_order_relaxed) != 0)) return take_one(asked);
         shared.begin_fill();
-        std::byte* const row = refill(shared.cache, asked);
+        const bool goes_past = past_caches_.load(std::memory_order_relaxed) != 0;
+        std::byte* const row = ALLOT_UNLIKELY(goes_past) ? take_one(asked) : refill(shared.cache, asked);
         shared.end_fill();
-        if (ALLOT_UNLIKELY(past_caches_.load(std::memory_order_relaxed) != 0)) flush(shared.cache);
+        if (ALLOT_UNLIKELY(past_caches_.load(std::memory_order_relaxed) != 0) && !goes_past) flush(shared.cache);
         return row;
     }
 

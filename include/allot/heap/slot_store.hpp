@@ -90,7 +90,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     // The first three are called with the lock.
     template <class Place> bool take_slots(Place& place, detail::memory_request& asked) noexcept {
         const bool got = find_slots(place, asked);
-        if (got) provider().in_transit().note_claim();
+        if (got) provider().note_claim();
         report_damage();
         return got;
     }
@@ -112,7 +112,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
         std::byte* const first = p.row(fresh);
         std::byte* row = first;
         for (std::uint32_t i = 0; i != n; ++i, row += cut().stride) {
-            clear_count(row);
+            if (has_counts()) clear_count(row);
             guards_.begin_slot(layout_, row);
         }
         p.fresh.store(fresh + n, std::memory_order_relaxed);
@@ -196,7 +196,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
 
     // Takes empty pages out of the heap. Requires lock(). `keeps_one`: may keep one.
     void collect(bool keeps_one, leaving_pages<page>& leaving) noexcept {
-        pages_.collect(keeps_one, [&](page& p) { leaving.add(p); });
+        if (pages_.collect(keeps_one, [&](page& p) { leaving.add(p); })) note_empty();
     }
     // Takes all pages out, live rows included; returns their number. No other thread may use the heap meanwhile.
     std::size_t drop_pages(leaving_pages<page>& leaving) noexcept {
@@ -223,11 +223,21 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
 
   private:
     template <class Place> bool find_slots(Place& place, detail::memory_request& asked) noexcept {
+        if (ALLOT_UNLIKELY(provider().is_strained())) return find_in_turn(place, asked);
+        return find_listed(place) || claim_with_page(place, asked);
+    }
+    template <class Place> ALLOT_NOINLINE bool find_in_turn(Place& place, detail::memory_request& asked) noexcept {
+        if (!provider().may_take(asked)) return false;
+        if (place.take_cached()) return true;
+        if (!find_listed(place)) return claim_with_page(place, asked);
+        return provider().took(asked), true;
+    }
+    template <class Place> ALLOT_ALWAYS_INLINE bool find_listed(Place& place) noexcept {
         do {
             const detail::lock_guard hold(lock_);
             if (claim_listed(place)) return true;
         } while (place.free_more());
-        return claim_with_page(place, asked);
+        return false;
     }
     // Adds a page if there is one; without one takes any free slots.
     template <class Place> ALLOT_NOINLINE bool claim_with_page(Place& place, detail::memory_request& asked) noexcept {
@@ -276,20 +286,21 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
         return got;
     }
 
-    // A link count of 0 marks a slot that holds no row.
-    void clear_count(std::byte* row) const noexcept {
+    bool has_counts() const noexcept { return cut().header >= sizeof(std::uint32_t); }
+    // A link count of 0 marks a slot that holds no row. Requires has_counts().
+    static void clear_count(std::byte* row) noexcept {
         constexpr std::uint32_t none = 0;
-        if (cut().header >= sizeof none) sys::write_hidden(row - sizeof none, &none, sizeof none);
+        sys::write_hidden(row - sizeof none, &none, sizeof none);
     }
     // The page may hold counts of rows that another heap dropped, or other bytes that look like one.
     void clear_counts(page& p) const noexcept {
-        if (cut().header < sizeof(std::uint32_t)) return;
+        if (!has_counts()) return;
         bool was_used = false;
         for (std::size_t i = 0; i != p.pages(); ++i)
             was_used = was_used || provider().arena().was_used(p.base() + i * provider().page_bytes());
         if (!was_used) return;
-        std::byte* row = p.row(0);
-        for (std::uint32_t i = 0; i != cut().capacity; ++i, row += cut().stride) clear_count(row);
+        const std::size_t stride = cut().stride; // a copy stays in a register: stores to rows could alias it
+        for (std::byte *row = p.row(0), *const end = p.row(cut().capacity); row != end; row += stride) clear_count(row);
     }
 
     // Counts n slots freed without the lock.

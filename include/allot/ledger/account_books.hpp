@@ -5,7 +5,7 @@
 // Books that end stay charged, as idle memory, until return_idle() or the end of the object: the end of a thread
 // refunds nothing.
 // Invariant: books in use, less those owed, are at most the bytes that are charged or taken from the 4 MiB.
-// Cost: 48 bytes; a charge under the tree's lock beyond the 4 MiB. Threads: any.
+// Cost: 56 bytes; a charge under the tree's lock beyond the 4 MiB. Threads: any.
 // Source: metadata that counts in the limit, Linux's kernel memory accounting, 2013.
 #pragma once
 
@@ -15,6 +15,8 @@
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
+#include <allot/ledger/rest.hpp>
+#include <allot/sync/full_fence.hpp>
 #include <allot/sys/fork_gate.hpp>
 
 #include <atomic>
@@ -27,7 +29,8 @@ class account_books final : public books {
   public:
     static constexpr std::size_t most_uncharged = std::size_t{4} << 20; // below a root
 
-    explicit account_books(account_node& payer) noexcept : payer_(payer) {}
+    // `of`: the object whose books they are.
+    account_books(account_node& payer, rest& of) noexcept : payer_(payer), of_(of) {}
     // The ledger refunds what is charged.
     ~account_books() { below_root().fetch_sub(uncharged_.load(), std::memory_order_relaxed); }
 
@@ -55,6 +58,10 @@ class account_books final : public books {
         owe(more);
         return asked.refuse(s), false;
     }
+    void note_idle() noexcept override {
+        full_fence();
+        of_.wake();
+    }
     // Takes up to `most` bytes; returns how many.
     static std::size_t take(std::atomic<std::size_t>& from, std::size_t most) noexcept {
         std::size_t now = from.load(std::memory_order_relaxed);
@@ -72,6 +79,7 @@ class account_books final : public books {
     std::atomic<std::size_t>& below_root() const noexcept { return payer_.tree().uncharged_books; }
 
     account_node& payer_;
+    rest& of_;
     std::atomic<std::size_t> uncharged_{0}, charged_{0}; // what pays for books, and what is idle
 };
 

@@ -3,7 +3,7 @@
 // A charge is checked and committed by one compare-and-swap, so a charge that does not fit is never visible, neither to
 // another request nor in the peak.
 // Invariant: used <= limit after every charge. A limit set below used refuses charges until enough is refunded.
-// Cost: one compare-and-swap per charge; 40 bytes, none for ledger::none. Threads: any.
+// Cost: one compare-and-swap per charge; 48 bytes, none for ledger::none. Threads: any.
 // Source: Drill's accountant, 2014, which charges first and checks then: the mistake that this avoids.
 #pragma once
 
@@ -62,12 +62,15 @@ class page_ledger {
     }
 
     bool is_exceeded() const noexcept { return used() > limit(); }
+    // Not 0: the limit was set below what was used, once (ledger/tree.hpp).
+    const std::atomic<std::uint32_t>& strain() const noexcept { return strain_; }
 
     std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
     std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
     std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
     void set_limit(std::size_t bytes) noexcept {
         limit_.store(bytes, std::memory_order_seq_cst);
+        if (is_exceeded()) strain_.store(1, std::memory_order_relaxed);
         gave();
     }
 
@@ -84,6 +87,7 @@ class page_ledger {
     std::atomic<std::size_t> confirmed_{0}; // the confirmed part of used_
     std::atomic<std::size_t> peak_{0};
     std::atomic<std::size_t> limit_;
+    std::atomic<std::uint32_t> strain_{0};
     const char* name_ = ""; // of the object whose limit this is
 };
 
@@ -96,6 +100,10 @@ class no_ledger {
     template <class... Values> no_ledger(std::size_t, const char*, const Values&...) noexcept {}
     bool try_charge(std::size_t, detail::memory_request&) noexcept { return true; }
     static bool is_exceeded() noexcept { return false; }
+    static const std::atomic<std::uint32_t>& strain() noexcept {
+        static constinit const std::atomic<std::uint32_t> none{0};
+        return none;
+    }
     static detail::no_level steps(std::uint32_t) noexcept { return {}; }
     void confirm(std::size_t) noexcept {}
     void cancel(std::size_t) noexcept {}

@@ -60,8 +60,10 @@ class pool_ledger : public tree_ledger {
 
     bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
         if (!pages_.try_charge(bytes, asked)) return false;
-        if (asked.promised != nullptr && asked.promised->hold(account().node(), bytes)) return true;
+        charge_status beside; // of what is reserved
+        if (asked.promised != nullptr && asked.promised->hold(account().node(), bytes, beside)) return true;
         if (tree_ledger::try_charge(bytes, asked)) return true;
+        if (!beside) asked.refuse(beside);
         return pages_.cancel(bytes), false;
     }
     void confirm(std::size_t bytes) noexcept {
@@ -88,6 +90,7 @@ class pool_ledger : public tree_ledger {
     std::size_t limit() const noexcept { return pages_.limit(); }
     void set_limit(std::size_t bytes) noexcept {
         pages_.set_limit(bytes);
+        if (pages_.is_exceeded()) detail::note_exceeded(account().node());
         notify_unused();
     }
 

@@ -4,8 +4,8 @@
 //            |- channel 1 -- global rows      the same
 //            `- global                        bytes that n does not divide, and books
 //
-// A part of a page is held by each account before the page is taken, always in the same order; where one refuses, all
-// are cancelled, and the request is that account's: its reclaimers are asked, and it waits there.
+// Before a page is taken all accounts hold their parts of it, with one hold of the tree's lock, or none does; where one
+// refuses, the request is that account's: its reclaimers are asked, and it waits there.
 // Invariant: each part-paying account is charged the same, to the byte, once no request is under way; the sum of all is
 // the pages. Cost: per page a short lock for each account. Threads: any.
 // Source: the global and slave managers of HPCC roxiemem, 2015, which count a page for the limits alone.
@@ -22,7 +22,6 @@
 #include <allot/core/values.hpp>
 #include <allot/ledger/page_ledger.hpp>
 #include <allot/ledger/tree.hpp>
-#include <allot/sync/pause.hpp>
 
 #include <cstddef>
 #include <deque>
@@ -56,19 +55,17 @@ struct split_among {
     std::span<account* const> accounts;
 };
 
-class split_ledger : public tree_ledger, detail::part_payers {
+class split_ledger : public tree_ledger, detail::charged_object {
   public:
     using values = types<allot::limit, allot::account, allot::split_among, judged_by>;
     static constexpr bool charges_others = true; // than its own account
     static constexpr std::size_t most_parts = 4096;
-    static constexpr unsigned most_tries = 1000;
 
     explicit split_ledger(std::size_t limit = SIZE_MAX) noexcept : pages_(limit, "") {}
     template <class... Values>
     split_ledger(std::size_t limit, const char* text, Values&... given)
         : tree_ledger(SIZE_MAX, text, given...), pages_(limit, text) {
         for (allot::account* const a : value_or<split_among>({}, given...).accounts) parts_.emplace_back(*a, text);
-        account().node().parts = this;
     }
     // The object has reported what is left at its end.
     ~split_ledger() {
@@ -80,13 +77,26 @@ class split_ledger : public tree_ledger, detail::part_payers {
     bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
         if (!pages_.try_charge(bytes, asked)) return false;
         if (is_exceeded()) detail::return_idle_beyond_limits(account().node());
-        for (unsigned tries = 1;; ++tries) {
-            if (hold_all(bytes, asked)) return true;
-            if (tries == most_tries || !is_beside_held_bytes(asked.why)) return pages_.cancel(bytes), false;
-            yield(); // two that hold parts are in each other's way
-        }
+        const std::size_t each = part_of(bytes), rest = bytes - each * parts_.size();
+        const auto need = [&](std::size_t i) {
+            return i != parts_.size() ? detail::charge_need{&parts_[i].pays.node(), each}
+                                      : detail::charge_need{&account().node(), rest};
+        };
+        const charge_status s =
+            detail::hold_all(parts_.size() + (rest != 0), need, {.wait = asked.wait, .judged = asked.judged});
+        if (!s) asked.refuse(s), pages_.cancel(bytes);
+        return s.charged();
+    }
+    template <class GiveIdle> bool may_take(detail::memory_request& asked, GiveIdle give_idle) noexcept {
+        for (const part& p : parts_)
+            if (detail::goes_behind_due(p.pays.node(), asked, give_idle)) return false;
+        return tree_ledger::may_take(asked, give_idle);
+    }
+    void took(const detail::memory_request& asked) noexcept {
+        for (const part& p : parts_) detail::passes(p.pays.node(), asked);
     }
     void confirm(std::size_t bytes) noexcept {
+        wake();
         pages_.confirm(bytes);
         const std::size_t each = part_of(bytes), rest = bytes - each * parts_.size();
         for (part& p : parts_) p.pays.confirm(each);
@@ -95,7 +105,7 @@ class split_ledger : public tree_ledger, detail::part_payers {
     void cancel(std::size_t bytes) noexcept {
         const std::size_t each = part_of(bytes), rest = bytes - each * parts_.size();
         if (rest != 0) tree_ledger::cancel(rest);
-        undo(parts_.size(), each);
+        for (std::size_t n = parts_.size(); n != 0;) parts_[--n].pays.cancel(each);
         pages_.cancel(bytes);
     }
     void refund(std::size_t bytes) noexcept {
@@ -119,11 +129,12 @@ class split_ledger : public tree_ledger, detail::part_payers {
     std::size_t limit() const noexcept { return pages_.limit(); }
     void set_limit(std::size_t bytes) noexcept {
         pages_.set_limit(bytes);
+        if (pages_.is_exceeded()) detail::note_exceeded(account().node());
         notify_unused();
     }
-    void notify_unused() const noexcept {
+    void notify_unused() noexcept {
         tree_ledger::notify_unused();
-        for (const part& p : parts_) p.pays.notify_unused();
+        for (const part& p : parts_) static_cast<void>(detail::notify_unused(p.pays.node()));
     }
     void free_ahead() const noexcept {
         tree_ledger::free_ahead();
@@ -131,14 +142,17 @@ class split_ledger : public tree_ledger, detail::part_payers {
     }
     void join(tenant& object) noexcept {
         tree_ledger::join(object);
+        detail::set_object(account().node(), this);
         for (part& p : parts_) {
             p.idle.emplace(p.pays, caches(), parts_.size());
             p.pays.add(*p.idle);
+            detail::set_object(p.pays.node(), &*p.idle);
             p.idle->settle_waits();
         }
     }
     void leave() noexcept {
         for (part& p : parts_) {
+            detail::set_object(p.pays.node(), nullptr);
             if (p.idle) static_cast<void>(p.pays.remove(*p.idle)); // waits for a call of it
             p.idle.reset();
         }
@@ -157,7 +171,7 @@ class split_ledger : public tree_ledger, detail::part_payers {
         std::optional<idle_pages> idle;
     };
 
-    bool has_one_below(const detail::tree_node& at) const noexcept override {
+    bool is_paid_below(const detail::tree_node& at) const noexcept override {
         for (const part& p : parts_)
             if (p.pays.node().is_below(at)) return true;
         return false;
@@ -165,31 +179,6 @@ class split_ledger : public tree_ledger, detail::part_payers {
     // Whole pages, and so each number of them, have whole parts: the same for two pages as for one twice.
     std::size_t part_of(std::size_t bytes) const noexcept {
         return parts_.empty() ? 0 : bytes / most_parts * (most_parts / parts_.size());
-    }
-    // Of all parts, or of none. Where it holds some, it waits for no others that do.
-    bool hold_all(std::size_t bytes, detail::memory_request& asked) noexcept {
-        const std::size_t each = part_of(bytes), rest = bytes - each * parts_.size();
-        std::size_t n = 0;
-        const auto hold = [&](allot::account& by, std::size_t some) {
-            const detail::charge_wait most{.wait = asked.wait, .judged = asked.judged, .holds = n != 0};
-            const charge_status s = detail::charge_slow(by.node(), some, detail::charge_mode::held, most);
-            return s || (asked.refuse(s), false);
-        };
-        while (n != parts_.size() && hold(parts_[n].pays, each)) ++n;
-        if (n == parts_.size() && (rest == 0 || hold(account(), rest))) return true;
-        undo(n, each);
-        return false;
-    }
-    void undo(std::size_t parts, std::size_t each) noexcept {
-        while (parts != 0) parts_[--parts].pays.cancel(each);
-    }
-    // Whether the refused part fits beside what is confirmed: held bytes of others, or of other parts, were in its way.
-    static bool is_beside_held_bytes(const charge_status& why) noexcept {
-        const detail::account_node* const at = detail::refuser_in(why);
-        if (at == nullptr || why.outcome != charge_outcome::over_limit) return false;
-        const detail::locked_tree scope(*at, detail::leave_drained);
-        return why.requested <= at->totals().limit() &&
-               at->totals().confirmed() <= at->totals().limit() - why.requested;
     }
     // Each before the listeners of the ones before it.
     template <class OnRefunded>

@@ -17,10 +17,13 @@
 #include <allot/core/values.hpp>
 #include <allot/ledger/account_books.hpp>
 #include <allot/ledger/page_ledger.hpp>
+#include <allot/ledger/rest.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <utility>
 
@@ -98,7 +101,20 @@ class tree_ledger {
     template <class Attempt> bool try_from_idle(const charge_status& why, Attempt attempt) noexcept {
         return detail::request_from_idle(account_.node(), why, &idle_, attempt);
     }
-    void confirm(std::size_t bytes) noexcept { account_.confirm(bytes); }
+    // What a request looks at before it takes unused memory of the object; where it is not 0, it calls may_take(), and
+    // took() once it has the memory without a charge.
+    const std::atomic<std::uint32_t>& strain() const noexcept { return account_.node().tree().strain; }
+    // Idle memory beyond a limit leaves first. False: the request goes behind one that is due.
+    // give_idle() gives that of the object to its arena.
+    template <class GiveIdle> bool may_take(detail::memory_request& asked, GiveIdle give_idle) noexcept {
+        if (may_be_exceeded()) return_idle_beyond_limits();
+        return !detail::goes_behind_due(account_.node(), asked, give_idle);
+    }
+    void took(const detail::memory_request& asked) noexcept { detail::passes(account_.node(), asked); }
+    void confirm(std::size_t bytes) noexcept {
+        wake(); // what is taken may be given back at once: it is asked, and that waited for
+        account_.confirm(bytes);
+    }
     void cancel(std::size_t bytes) noexcept { account_.cancel(bytes); }
     void refund(std::size_t bytes) noexcept { account_.refund(bytes); }
     template <class OnRefunded> void refund(std::size_t bytes, OnRefunded on_refunded) noexcept {
@@ -118,13 +134,25 @@ class tree_ledger {
     detail::account_books& books() noexcept { return books_; }
     const detail::account_books& books() const noexcept { return books_; }
     // What the account adds to the ladder of the object's requests. `most_cost`: of the reclaimers that are called.
-    detail::account_steps steps(std::uint32_t most_cost) const noexcept {
-        return detail::account_steps{account_.node(), most_cost, &idle_};
+    detail::account_steps steps(std::uint32_t most_cost) const noexcept { return steps(account_.node(), most_cost); }
+    // The same for a request that charges another account, too.
+    detail::account_steps steps(const detail::account_node& by, std::uint32_t most_cost) const noexcept {
+        return detail::account_steps{by, most_cost, &idle_};
     }
     // Behind a charge that is confirmed, with no lock held.
     void free_ahead() const noexcept { detail::free_ahead(account_.node()); }
-    // Pages or slots of the object have become unused: requests that wait may ask for them.
-    void notify_unused() const noexcept { account_.notify_unused(); }
+    // Pages or slots of the object have become unused: requests ask for them, also those that wait.
+    void notify_unused() noexcept {
+        wake();
+        static_cast<void>(detail::notify_unused(account_.node()));
+    }
+    // The object is asked again, since it may have something that no request waits for.
+    void wake() noexcept { caches_.rest.wake(); }
+    // The same, since it refills a cache: its caches are open again, unless requests wait.
+    void open_caches() noexcept {
+        caches_.open();
+        wake();
+    }
     // For the object's constructor: the books of the object itself. False: refused.
     bool open_books(std::size_t bytes, detail::memory_request& asked) noexcept {
         books_.owe(bytes);
@@ -145,12 +173,15 @@ class tree_ledger {
         item_.of = caches_.of = &object;
         account_.add(item_);
         account_.add(idle_);
+        detail::set_object(account_.node(), &idle_);
         idle_.settle_waits(); // requests may wait already
     }
     void leave() noexcept {
         if (item_.of == nullptr) return;
         static_cast<void>(caches_.of->return_idle(SIZE_MAX, false)); // from here on, nobody can ask for it
-        static_cast<void>(account_.remove(idle_));                   // waits for a call of it
+        detail::set_object(account_.node(), nullptr);
+        static_cast<void>(account_.remove(idle_)); // waits for a call of it
+        caches_.open();                            // nobody asks it any more
         account_.remove(item_);
         item_.of = nullptr;
     }
@@ -158,7 +189,7 @@ class tree_ledger {
     void report(text_writer& out) const noexcept { write_top_holders(out, account_.root()); }
 
   protected:
-    // The caches of an object: shut while requests wait for its memory, at any of its accounts.
+    // The caches of an object: shut while requests wait for its memory, at any of its accounts, and while it rests.
     class shutter {
       public:
         explicit shutter() noexcept = default;
@@ -166,34 +197,56 @@ class tree_ledger {
         void settle(const allot::account& at, bool& was) noexcept {
             const detail::lock_guard alone(lock_);
             const bool now = detail::is_waited_for(at.node());
-            if (now == std::exchange(was, now)) return;
-            waited_for_ += now ? 1U : ~0U;
-            if (waited_for_ == (now ? 1U : 0U)) of->set_shut(now);
+            if (now != std::exchange(was, now)) set(now);
+        }
+        // Until the next refill. False: they are not empty, or the object cannot rest.
+        bool shut() noexcept {
+            const detail::lock_guard alone(lock_);
+            if (!std::exchange(rests_, true)) set(true);
+            if (!are_empty_) rests_ = false, set(false);
+            return rests_;
+        }
+        void open() noexcept {
+            const detail::lock_guard alone(lock_);
+            if (std::exchange(rests_, false)) set(false);
         }
         tenant* of = nullptr;
+        detail::rest rest;
 
       private:
+        // For one reason more, or one fewer.
+        void set(bool now) noexcept {
+            reasons_ += now ? 1U : ~0U;
+            if (reasons_ == (now ? 1U : 0U)) are_empty_ = of->set_shut(now);
+        }
         sys::mutex lock_{lock_rank::waits};
-        unsigned waited_for_ = 0; // accounts
+        unsigned reasons_ = 0; // accounts where requests wait, and that it rests
+        bool rests_ = false, are_empty_ = false;
     };
     // The object's idle memory, as a reclaimer of an account that pays for `parts`th parts of it.
-    struct idle_pages final : reclaimer {
+    struct idle_pages final : reclaimer, detail::charged_object {
         idle_pages(const allot::account& a, shutter& by, std::size_t n = 1) noexcept
             : reclaimer(a.name(), reclaimer::idle), at(a), caches(by), parts(n) {}
-        bool helps(const shortage&) const noexcept override { return true; } // ahead of need, too
+        bool helps(const shortage&) const noexcept override { return !caches.rest.rests(); } // ahead of need, too
+        // One that has nothing, with its caches empty, rests. What it has at hand needs no look into them.
         bool reclaim(const shortage& s) noexcept override {
+            caches.rest.begin();
+            const bool is_shut = caches.of->unused() == 0 && caches.shut();
             const std::size_t missing = s.missing();
-            return caches.of->return_idle(missing > SIZE_MAX / parts ? SIZE_MAX : missing * parts, s.waits) != 0;
+            const bool some =
+                caches.of->return_idle(missing > SIZE_MAX / parts ? SIZE_MAX : missing * parts, s.waits) != 0;
+            caches.rest.end(!is_shut || some || caches.of->unused() != 0);
+            return some;
         }
+        std::size_t reclaimable(const allot::account&) const noexcept override { return unused_bytes(); }
+        std::size_t unused_bytes() const noexcept override { return caches.of->unused() / parts; }
         void settle_waits() noexcept override { caches.settle(at, shut); }
         const allot::account& at;
         shutter& caches;
         const std::size_t parts;
         bool shut = false;
     };
-    bool may_be_exceeded() const noexcept {
-        return account_.node().tree().was_exceeded.load(std::memory_order_relaxed);
-    }
+    bool may_be_exceeded() const noexcept { return account_.node().tree().was_exceeded(); }
     shutter& caches() noexcept { return caches_; }
 
   private:
@@ -209,10 +262,10 @@ class tree_ledger {
     };
 
     mutable allot::account account_;
-    detail::account_books books_{account_.node()}; // of the object
-    pages item_{account_.name()};
     shutter caches_;
     idle_pages idle_{account_, caches_};
+    detail::account_books books_{account_.node(), caches_.rest}; // of the object
+    pages item_{account_.name()};
 };
 
 namespace detail {

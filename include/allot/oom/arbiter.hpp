@@ -79,6 +79,12 @@ class arbiter final : public judged_by, allot::detail::judge {
         for_each_root([&](const account& root) { root.write_failures(out); });
     }
 
+    /// Bytes at and below the account that no task holds, and no reclaimer can free: nobody knows when they come back.
+    /// 0: none; or a task has no account there. Requires: the thread holds no lock of allot.
+    std::size_t held_by_none(const account& at) const noexcept { return detail::held_by_none(tasks_, at); }
+    /// Writes the account that has most of them, if there are some. Requires: the same.
+    void write_holder(text_writer& out, const account& at) const noexcept { detail::write_holder(out, tasks_, at); }
+
     // For the headers of this folder.
     detail::task_register& tasks() noexcept { return tasks_; }
     using judge::post;

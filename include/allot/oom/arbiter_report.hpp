@@ -4,12 +4,14 @@
 #pragma once
 
 #include <allot/account/account.hpp>
+#include <allot/account/account_path.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
 #include <allot/oom/task_register.hpp>
 #include <allot/sync/lock_guard.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -92,15 +94,8 @@ inline void write_tasks(text_writer& out, const task_register& of) noexcept {
             out.put("    ").brief(*r.name != 0 ? r.name : "a task").put(" (").number(r.number).put("): ");
             out.number(r.stats.rollbacks).put(" rollbacks, ").number(r.stats.splits).put(" splits");
         }
-        if (memory != nullptr) {
-            std::size_t spillable = 0;
-            memory->visit_reclaimers([&](const reclaimer& r) {
-                if (r.cost() == reclaimer::idle) return;
-                const std::size_t its = r.reclaimable(*memory);
-                if (its != SIZE_MAX) spillable += its;
-            });
-            out.put(", ").bytes(memory->used()).put(" held, ").bytes(spillable).put(" spillable");
-        }
+        if (memory != nullptr)
+            out.put(", ").bytes(memory->used()).put(" held, ").bytes(memory->reclaimable()).put(" spillable");
         out.newline();
         const allot::detail::lock_guard hold(of.lock);
         for (thread_id t = 0; t != of.states.threads().size(); ++t)
@@ -108,6 +103,56 @@ inline void write_tasks(text_writer& out, const task_register& of) noexcept {
         ++written;
     }
     if (all > written) out.put("    and ").number(all - written).put(" more tasks").newline();
+}
+
+// Visits the accounts of the tasks; none of them ends meanwhile. False: visit() has ended it. A null: one has none.
+template <class Visit> bool visit_memory(const task_register& of, Visit visit) noexcept {
+    for (task_id id = 0;; ++id) {
+        const account* memory = nullptr;
+        {
+            const allot::detail::lock_guard hold(of.lock);
+            if (id == of.states.tasks().size()) return true;
+            if (!of.states.tasks()[id].used) continue;
+            memory = of.tasks[id].memory;
+        }
+        if (!visit(memory)) return false;
+    }
+}
+inline bool is_at_or_below(const account& a, const account& b) noexcept {
+    const account* at = &a;
+    while (at != nullptr && at != &b) at = at->parent();
+    return at != nullptr;
+}
+inline std::size_t held_by_none(const task_register& of, const account& at) noexcept {
+    const auto stays = [](const account& a) {
+        const std::size_t used = a.used();
+        return used - std::min(used, a.reclaimable());
+    };
+    const allot::detail::lock_guard tasks_stay(of.tasks_lock);
+    std::size_t bytes = of.states.rules().unknown_holders_wait.ms != 0 ? stays(at) : 0;
+    const bool is_known = bytes == 0 || visit_memory(of, [&](const account* memory) {
+                              if (memory == nullptr || &memory->root() != &at.root() || is_at_or_below(at, *memory))
+                                  return false;
+                              if (is_at_or_below(*memory, at)) bytes -= std::min(bytes, stays(*memory));
+                              return true;
+                          });
+    return is_known ? bytes : 0;
+}
+inline void write_holder(text_writer& out, const task_register& of, const account& at) noexcept {
+    if (held_by_none(of, at) == 0) return;
+    const allot::detail::lock_guard tasks_stay(of.tasks_lock);
+    account_path::visit paths;
+    account_path largest;
+    std::size_t bytes = 0;
+    const allot::detail::tree_node& within = at.node();
+    at.root().visit([&](const account_stats& f, const account& a) {
+        paths.enter(a);
+        if (f.own <= bytes || !a.node().is_below(within)) return;
+        if (!visit_memory(of, [&](const account* m) { return m == nullptr || !a.node().is_below(m->node()); })) return;
+        bytes = f.own;
+        largest = paths.path();
+    });
+    if (bytes != 0) out.put("; account ").name(largest.text()).put(" holds ").bytes(bytes).put(", for no task");
 }
 
 } // namespace detail

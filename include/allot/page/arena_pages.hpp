@@ -158,6 +158,8 @@ class arena_pages {
             yield();
         }
     }
+    // Free pages that a shortage returns.
+    std::size_t unused() const noexcept { return under_pressure_ ? limit_.kept() : 0; }
     void set_payer(page_payer& payer) noexcept {
         commits_ = commits_ || system_.are_preallocated();
         if (!commits_) return;

@@ -41,10 +41,29 @@ template <class Ledger> class charged_pages {
     charged_pages(page_arena& arena, Ledger& ledger) noexcept
         : arena_(arena), ledger_(ledger), by_commit_(arena.has_payer()) {}
 
+    // Whether a request that takes unused memory asks may_take() first, and calls took() once it has it.
+    bool is_strained() const noexcept { return ledger_.strain().load(std::memory_order_relaxed) != 0; }
+    // Where a limit is exceeded, idle memory leaves: give_idle() gives that of the object to the arena. False: the
+    // request goes behind one that is due.
+    template <class GiveIdle> bool may_take(detail::memory_request& asked, GiveIdle give_idle) noexcept {
+        asked.is_in_turn = true;
+        if (ledger_.is_exceeded()) give_idle(), asked.returned += trim_for(SIZE_MAX);
+        if constexpr (requires { ledger_.may_take(asked, give_idle); })
+            asked.is_in_turn = ledger_.may_take(asked, give_idle);
+        return asked.is_in_turn;
+    }
+    void took([[maybe_unused]] const detail::memory_request& asked) noexcept {
+        if constexpr (requires { ledger_.took(asked); }) ledger_.took(asked);
+    }
+
     page_arena& arena() const noexcept { return arena_; }
     // Bytes of pages that are free, and charged.
     std::size_t idle() const noexcept {
         return by_commit_ ? arena_.kept() + bytes_of(ahead_.load(std::memory_order_relaxed)) : 0;
+    }
+    // The same, of those that leave at a shortage.
+    std::size_t leaves() const noexcept {
+        return by_commit_ ? arena_.unused() + bytes_of(ahead_.load(std::memory_order_relaxed)) : 0;
     }
 
     // One attempt at a run of pages; null, with nothing changed, if the limit or the arena refuses. `move` is in
@@ -113,6 +132,10 @@ template <class Ledger> class charged_pages {
     void notify_unused() noexcept {
         if constexpr (notifies) full_fence(), ledger_.notify_unused(); // after the change
     }
+    // The object refills a cache: it rests no longer.
+    ALLOT_COLD void open_caches() noexcept {
+        if constexpr (notifies) ledger_.open_caches();
+    }
     // Call once taken pages are in use, with no lock held: the peak recorder may run, and reclaimers be called.
     void settled() noexcept {
         if constexpr (requires { ledger_.settled(); }) ledger_.settled();
@@ -158,16 +181,16 @@ template <class Ledger> class charged_pages {
             if (const auto got = in_move(move, get, budget); ALLOT_LIKELY(got))
                 return charge.confirm(), keep(first - budget.clean), got;
         }
-        return commit_by_need(asked, move, get);
+        return commit_by_need(first, asked, move, get);
     }
     // Tries first what needs no charge; then charges the clean pages of the run. Where that is refused, a run without
     // them will do, wherever it lies; else idle pages return to the system for it, as where the system has no memory.
     // A charge for pages that others have committed meanwhile is for the next take.
     template <class Move, class Get>
-    ALLOT_NOINLINE auto commit_by_need(detail::memory_request& asked, Move& move, Get get) noexcept
+    ALLOT_NOINLINE auto commit_by_need(std::size_t first, detail::memory_request& asked, Move& move, Get get) noexcept
         -> decltype(get(std::declval<detail::page_budget&>())) {
-        // A limit that was lowered holds for idle pages, too.
-        if (ALLOT_UNLIKELY(ledger_.is_exceeded())) asked.returned += arena_.trim_for(SIZE_MAX);
+        const bool asks = is_strained();
+        if (ALLOT_UNLIKELY(asks) && !may_take_page(first, asked)) return {};
         const std::size_t ahead =
             ahead_.load(std::memory_order_relaxed) != 0 ? ahead_.exchange(0, std::memory_order_relaxed) : 0;
         detail::pending_charge<Ledger> charge{ledger_}; // its end cancels what is not confirmed
@@ -190,6 +213,7 @@ template <class Ledger> class charged_pages {
             auto got = in_move(move, get, budget);
             if (got) {
                 if (charge.held() != 0) charge.confirm();
+                else if (asks) took(asked);
                 return keep(budget.most - budget.clean), got;
             }
             if (charge.held() != 0) charge.cancel();
@@ -200,7 +224,10 @@ template <class Ledger> class charged_pages {
                 const charge_status why = asked.why;
                 detail::page_budget used{.most = 0, .only_used = true};
                 if (why.outcome == charge_outcome::over_limit) got = in_move(move, get, used);
-                if (got) return keep(ahead), got;
+                if (got) {
+                    if (asks) took(asked);
+                    return keep(ahead), got;
+                }
                 asked.refuse(why);
             }
             budget.most = ahead;
@@ -213,13 +240,22 @@ template <class Ledger> class charged_pages {
             asked.returned += returned;
         }
     }
+    // A limit that was lowered holds for idle pages, too: what may not leave is not taken either.
+    bool may_take_page(std::size_t first, detail::memory_request& asked) noexcept {
+        if (!std::exchange(asked.is_in_turn, false) && !may_take(asked, [] {})) return false;
+        if (!ledger_.is_exceeded()) return true;
+        detail::pending_charge<Ledger> charge{ledger_};
+        return charge.hold(bytes_of(first != 0 ? first : 1), asked);
+    }
     void refund_ahead() noexcept {
         if constexpr (requires { ledger_.books(); }) ledger_.books().return_idle();
         if (const std::size_t ahead = ahead_.exchange(0, std::memory_order_relaxed); ahead != 0)
             ledger_.refund(bytes_of(ahead));
     }
     void keep(std::size_t ahead) noexcept {
-        if (ahead != 0) ahead_.fetch_add(ahead, std::memory_order_relaxed);
+        if (ahead == 0) return;
+        ahead_.fetch_add(ahead, std::memory_order_relaxed);
+        if constexpr (notifies) full_fence(), ledger_.wake();
     }
 
     page_arena& arena_;

@@ -214,6 +214,8 @@ class page_arena {
     /// Bytes of taken pages; of free ones that may hold memory of the system.
     std::size_t taken() const noexcept { return bytes_of(pages_.limit().taken()); }
     std::size_t kept() const noexcept { return bytes_of(pages_.limit().kept()); }
+    /// Of the last: those that a shortage returns to the system.
+    std::size_t unused() const noexcept { return bytes_of(pages_.unused()); }
 
     /// Complexity: a walk over the bitmaps.
     arena_stats stats() const noexcept {

@@ -64,10 +64,14 @@ class pages_in_transit {
         move* next_ = nullptr;
     };
 
-    // Call where free slots have left their pages for a cache or a caller.
-    ALLOT_ALWAYS_INLINE void note_claim() noexcept {
-        if (ALLOT_UNLIKELY(listed_.load(std::memory_order_relaxed) != 0)) tell_others(&request::others_claimed_);
+    // Where free slots have left their pages for a cache or a caller: whether to call tell_claim().
+    ALLOT_ALWAYS_INLINE bool wants_claims() const noexcept { return listed_.load(std::memory_order_relaxed) != 0; }
+    ALLOT_NOINLINE void tell_claim() noexcept {
+        const lock_guard hold(lock_);
+        tell_others_locked(&request::others_claimed_, sys::thread_token());
     }
+    // Another one wants them, or no longer does.
+    void count_listener(bool more) noexcept { listed_.fetch_add(more ? 1U : ~0U, std::memory_order_seq_cst); }
 
     // A request for pages that may have to retry.
     class request {
@@ -132,10 +136,6 @@ class pages_in_transit {
         while (*at != &it) at = &(*at)->next_;
         *at = it.next_;
     }
-    ALLOT_NOINLINE void tell_others(bool request::* what) noexcept {
-        const lock_guard hold(lock_);
-        tell_others_locked(what, sys::thread_token());
-    }
     // Requires lock_, as the next one. Sets it in the requests of other threads.
     void tell_others_locked(bool request::* what, std::uintptr_t thread) noexcept {
         for (request* r = requests_; r != nullptr; r = r->next_)
@@ -155,7 +155,7 @@ class pages_in_transit {
     move* moves_ = nullptr;
     request* requests_ = nullptr;
     std::uint64_t begun_ = 0;              // moves, numbered from 0
-    std::atomic<std::uint32_t> listed_{0}; // requests; read without the lock
+    std::atomic<std::uint32_t> listed_{0}; // requests, and others that want claims; read without the lock
 };
 
 } // namespace detail

@@ -66,6 +66,12 @@ class reclaimer {
     /// Returns: whether it freed something. Then the request is tried again.
     virtual bool reclaim(const shortage&) noexcept = 0;
 
+    /// Whether a call frees its bytes without the help of other threads. Then a request that does not wait for memory
+    /// waits for the end of a call that lets others go on, before it is refused; else the call could wait for it.
+    virtual bool frees_alone() const noexcept { return false; }
+    /// When a call may free more than before, though nothing says so then, as behind a pause after an error: on
+    /// sys::fine_clock, in nanoseconds; UINT64_MAX: never. Requests that wait ask again then. Called with a lock held.
+    virtual std::uint64_t tries_again_at() const noexcept { return UINT64_MAX; }
     /// For reports: bytes that a call could free now of what is charged to the account, or below it; SIZE_MAX: it does
     /// not say. Called with a lock held: it reads numbers, and does nothing else.
     virtual std::size_t reclaimable(const account&) const noexcept { return SIZE_MAX; }
@@ -85,6 +91,7 @@ class reclaimer {
     /// Bytes that a call has announced by comes(), and that have neither arrived nor failed.
     std::size_t coming() const noexcept { return coming_.load(std::memory_order_relaxed); }
     /// Bytes that were coming have been refunded. Any thread, while it is added; more than are coming count as these.
+    /// As account::notify_unused(), it may call reclaimers.
     void arrived(std::size_t bytes) noexcept { end(bytes, detail::arrival::arrived); }
     /// Bytes that were coming will not be refunded: requests that wait for them ask others. The same.
     void failed(std::size_t bytes) noexcept { end(bytes, detail::arrival::failed); }

@@ -15,7 +15,7 @@ struct shortage {
     bool critical = false;                   ///< the second pass: the first one freed too little
     bool waits = false;                      ///< the request waits: a call may wait for a device's work
     std::size_t coming = 0;                  ///< bytes that other reclaimers have announced, if the request may wait
-    const account* requester = nullptr;      ///< whose request it is
+    const account* requester = nullptr;      ///< whose request it is; of a queued reservation: who refuses it
     std::uint32_t task = UINT32_MAX;         ///< oom::task::id() of its thread, at the arbiter of its root; else this
     bool ahead = false;                      ///< of a watermark, which is `why.limit`: nothing was refused
     unsigned in_vain = 0;                    ///< passes of the request after which others had taken what was freed

@@ -18,7 +18,8 @@ class user_call {
     enum class kind : unsigned char {
         reclaimer,
         listener,
-        reservation, // account/queued_reservation.hpp
+        reservation, // account/queued_reservation.hpp; about its account
+        callback,    // the same; about the reservation
         visit,       // under a lock
     };
 
@@ -39,9 +40,17 @@ class user_call {
     static bool may_wait_for_holders() noexcept {
         return !any([](const user_call& c) { return c.kind_ == kind::listener || c.kind_ == kind::reservation; });
     }
-    // Whether a reservation may be called: no other one is, and no lock is held.
-    static bool may_call_reservations() noexcept {
-        return !any([](const user_call& c) { return c.kind_ == kind::reservation || c.kind_ == kind::visit; });
+    // Whether a reservation of a tree may be called: no other one of it is, and no lock is held. `in_tree`: of an
+    // account.
+    template <class InTree> static bool may_call_reservations(InTree in_tree) noexcept {
+        return !any([&](const user_call& c) {
+            return c.kind_ == kind::visit ||
+                   (c.kind_ == kind::reservation && (c.about_ == nullptr || in_tree(c.about_)));
+        });
+    }
+    // Whether the thread may free memory that it needs for no request of its own: in the call of a reservation, too.
+    static bool may_free_ahead() noexcept {
+        return !any([](const user_call& c) { return c.kind_ != kind::reservation && c.kind_ != kind::callback; });
     }
     // Calls that the thread is inside of.
     static std::uint32_t calls_about(const void* what) noexcept {

@@ -29,10 +29,14 @@ class local_rows : public row_calls<local_rows<Set>, detail::row_policies<Set>, 
     local_rows(const local_rows&) = delete;
     local_rows& operator=(const local_rows&) = delete;
 
-    /// Returns all cached free slots to their heaps.
-    void flush() noexcept { bins_.flush(); }
+    /// Calls close().
+    ~local_rows() { close(); }
+
+    /// Returns all cached free slots to their heaps. It may ask for reservations that wait for them, as no release
+    /// does.
+    void flush() noexcept { bins_.flush(), core_.pages().settled(); }
     /// The same, and frees the caches. The handle creates them again when it is used.
-    void close() noexcept { bins_.close(); }
+    void close() noexcept { bins_.close(), core_.pages().settled(); }
 
   private:
     friend row_calls<local_rows, detail::row_policies<Set>, std::size_t, const row_type&>;

@@ -13,6 +13,11 @@ template <class Set> class row_core;
 
 struct row_access {
     template <class Set> static row_core<Set>& core(row_manager<Set>& rows) noexcept { return rows.core_; }
+    // One attempt of row_manager::resize().
+    template <class Set, class Publish>
+    static void* resize(row_manager<Set>& rows, memory_request& asked, void* row, std::size_t keep, Publish publish) {
+        return rows.resize(asked, row, keep, publish);
+    }
     // row_manager::compact() over several spans: each_span(call) calls call(span) for each.
     template <class Set, class EachSpan, class Budget>
     static auto compact(row_manager<Set>& rows, EachSpan each_span, const Budget& budget) noexcept {

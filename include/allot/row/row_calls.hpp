@@ -13,6 +13,8 @@
 // Threads: those of the handle. Source: Barton and Nackman 1994.
 #pragma once
 
+#include <allot/account/forward.hpp>
+#include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
@@ -63,10 +65,15 @@ template <class Handle, class Policies, class... Row> class row_calls {
     {
         return self().pop(bytes, type);
     }
-    void* try_allocate(std::size_t bytes, const row_type& type, detail::past_caches past) noexcept
+    void* try_allocate(detail::memory_request& asked, const row_type& type) noexcept
         requires any_size
     {
-        return try_allocate_slow(bytes, type, &past.why, nullptr);
+        return self().find(asked, asked.bytes, type);
+    }
+    bool climb(detail::memory_request& asked, const detail::account_node* by, detail::attempt_ref again) noexcept
+        requires any_size
+    {
+        return self().core().climb_with(asked, by, again, [&] { flush_caches(); });
     }
     ALLOT_ALWAYS_INLINE void* try_allocate(charge_status* why = nullptr) noexcept
         requires(!any_size)
@@ -148,6 +155,7 @@ template <class Handle, class Policies, class... Row> class row_calls {
     }
     ALLOT_NOINLINE void* allocate_slow(Row... row) {
         detail::memory_request asked{bytes_of(row...)};
+        asked.judged = Policies::waits;
         if (void* const got = self().find(asked, row...); ALLOT_LIKELY(got != nullptr)) return got;
         return self().core().climb_or_fail(
             asked, name_of(row...), [&] { return self().find(asked, row...); }, [&] { flush_caches(); });

@@ -8,6 +8,7 @@
 // Source: HPCC Roxie's row manager (roxiemem), 2009.
 #pragma once
 
+#include <allot/account/forward.hpp>
 #include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
@@ -83,41 +84,31 @@ template <class Set> class row_core {
 
     // ---- rows ---------------------------------------------------------------------------------------------------
 
-    // For requests whose attempts climb by themselves: they only wait between them.
-    template <class Again> bool wait(memory_request& asked, Again again) noexcept {
-        asked.waiting = &heaps().waiting();
-        return wait_for(ledger_.account().node(), asked, again);
-    }
-    template <class Again> bool wait_or_fail(memory_request& asked, const char* what, Again again) {
-        if (ALLOT_LIKELY(again())) return true;
-        if constexpr (policies::waits) {
-            asked.judged = true;
-            if (wait(asked, again)) return true;
-            ledger_.account().raise_verdict(asked.why);
-        }
-        return refuse(asked, what) != nullptr;
-    }
     // After a refusal: what find() returns, step by step. It looks into caches first, since a step may have filled
     // them. flush(): empties the caller's own caches, before all others.
     template <class Find, class Flush> ALLOT_NOINLINE auto climb(memory_request& asked, Find find, Flush flush) {
-        if constexpr (requires { ledger_type::charges_others; }) asked.charges_others = true;
-        asked.waiting = &heaps().waiting();
-        page_steps own{arena(), pages_.in_transit(), [&](unsigned way) noexcept {
-                           if (way == 0) flush();
-                           return pages_.return_idle(way);
-                       }};
-        auto level = ledger_.steps(policies::asks ? reclaimer::any : reclaimer::idle);
+        auto own = steps(asked, flush);
+        auto level = ledger_.steps(most_cost);
         return detail::climb(asked, own, level, find);
+    }
+    // The same for a request that charges another account for the row, too (climb_for of account_steps.hpp).
+    template <class Flush>
+    ALLOT_NOINLINE bool climb_with(memory_request& asked, const account_node* by, attempt_ref again,
+                                   Flush flush) noexcept {
+        auto own = steps(asked, flush);
+        return climb_for(asked, own, by, ledger_, most_cost, again);
     }
     // The same for a request that fails as the oom policy says; under oom::state_machine it waits first.
     template <class Find, class Flush>
     ALLOT_NOINLINE auto climb_or_fail(memory_request& asked, const char* what, Find find, Flush flush) {
-        if constexpr (policies::waits) asked.judged = true;
         auto got = climb(asked, find, flush);
-        if (got) return got;
-        if constexpr (policies::waits) ledger_.account().raise_verdict(asked.why);
-        refuse(asked, what);
+        if (!got) fail(asked, what);
         return got;
+    }
+    // As the oom policy says; returns null.
+    std::nullptr_t fail(const memory_request& asked, const char* what) {
+        if constexpr (policies::waits) ledger_.account().raise_verdict(asked.why);
+        return refuse(asked, what), nullptr;
     }
     // A row from a cache, without a call; null: find() may have one.
     ALLOT_ALWAYS_INLINE void* pop(std::size_t bytes, const row_type& type) noexcept {
@@ -321,6 +312,7 @@ template <class Set> class row_core {
         pages_.record(watch_event::handle_closed, heap.cut().stride, heap.config().name);
         if constexpr (is_bucket<Changed>) heap.handles.fetch_sub(1, std::memory_order_relaxed);
         else heaps().close(heap);
+        pages_.settled(); // no release: it may ask for reservations that wait for the heap's pages
     }
 
     // Checked builds: call at the manager's end. Reports a handle that is still there, by its heap.
@@ -367,6 +359,16 @@ template <class Set> class row_core {
 
   private:
     using threads = thread_rows<Set>;
+    static constexpr std::uint32_t most_cost = policies::asks ? UINT32_MAX : 0; // of those it asks
+    // `flush` is referred to.
+    template <class Flush> auto steps(memory_request& asked, Flush& flush) noexcept {
+        if constexpr (requires { ledger_type::charges_others; }) asked.charges_others = true;
+        asked.waiting = &heaps().waiting();
+        return page_steps{arena(), pages_.in_transit(), [this, &flush](unsigned way) noexcept {
+                              if (way == 0) flush();
+                              return pages_.return_idle(way);
+                          }};
+    }
     // The shared cache of a row's heap, of any heap of the manager's own rows.
     struct shared_place {
         static bool one_type(page_header& page) noexcept { return page.type != nullptr; }
@@ -402,7 +404,7 @@ template <class Set> class row_core {
         key_ = threads_;
         static constexpr heap_group::thread_caches how{
             [](void* all) noexcept { static_cast<threads*>(all)->empty_all(); },
-            [](void* all, bool now) noexcept { static_cast<threads*>(all)->set_shut(now); }};
+            [](void* all, bool now) noexcept { return static_cast<threads*>(all)->set_shut(now); }};
         heaps().set_thread_caches(how, threads_);
     }
     thread_bins<Set>* known_thread() noexcept { return threads_ != nullptr ? threads_->known() : nullptr; }

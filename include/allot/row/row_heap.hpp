@@ -42,10 +42,10 @@ class local_row_heap : public row_calls<local_row_heap<Set, Heap, Batch>, Heap> 
     }
     local_row_heap(const local_row_heap&) = delete;
     local_row_heap& operator=(const local_row_heap&) = delete;
-    ~local_row_heap() { heap_.leave(cache_); }
+    ~local_row_heap() { heap_.leave(cache_), core_.pages().settled(); }
 
-    /// Returns all cached free slots to the heap.
-    void flush() noexcept { heap_.flush(cache_); }
+    /// Returns all cached free slots to the heap. It may ask for reservations that wait for them, as no release does.
+    void flush() noexcept { heap_.flush(cache_), core_.pages().settled(); }
 
   private:
     friend row_calls<local_row_heap, Heap>;

@@ -126,6 +126,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     {
         if (void* const plain = detail::resize_plain(core_, row, keep, bytes)) return plain;
         detail::memory_request asked{bytes};
+        asked.judged = policies::waits;
         const auto again = [&] { return resize(asked, row, keep, detail::at_once{}); };
         void* const resized = again();
         return resized != nullptr ? resized : core_.climb_or_fail(asked, "a resized row", again, [] {});
@@ -193,6 +194,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
         const std::size_t bytes = core_.pages().reclaim_all() << arena().page_shift();
         core_.heaps().for_each([](heap_base& heap) { heap.report_found_damage(); });
         core_.pages().record(watch_event::reclaimed, bytes);
+        core_.pages().settled();
         return bytes;
     }
     /// Moves rows out of sparse pages into as few as possible, puts their new addresses into the span, and returns the

@@ -21,16 +21,17 @@ template <class Core> class row_tenant final : public tenant {
     std::size_t held() const noexcept override {
         return core_.arena().has_payer() ? core_.arena().taken() : core_.held_bytes();
     }
+    std::size_t unused() const noexcept override { return core_.pages().leaves(); }
     std::size_t return_idle(std::size_t bytes, bool) noexcept override {
         if (!core_.arena().has_payer()) return give_empty_pages();
         std::size_t returned = core_.pages().trim_for(bytes);
-        if (returned < bytes && held() != 0) {
+        if ((returned < bytes || bytes == 0) && held() != 0) {
             static_cast<void>(give_empty_pages()); // others may have given some, for requests of their own
             returned += core_.pages().trim_for(bytes - returned);
         }
         return returned;
     }
-    void set_shut(bool now) noexcept override { core_.heaps().set_shut(now); }
+    bool set_shut(bool now) noexcept override { return core_.pages().set_shut(now); }
     // Committed and resident bytes are 0 for a shared arena: they cannot be attributed to one manager.
     item_stats stats() const noexcept override {
         if constexpr (Core::policies::shares_arena) return {core_.held_bytes(), 0, 0};

@@ -36,11 +36,13 @@
 #include <allot/spill/entry_state.hpp>
 #include <allot/spill/entry_waits.hpp>
 #include <allot/spill/home.hpp>
+#include <allot/spill/home_room.hpp>
 #include <allot/spill/pin_request.hpp>
 #include <allot/spill/spill_error.hpp>
 #include <allot/spill/store_report.hpp>
 #include <allot/spill/store_stats.hpp>
 #include <allot/spill/write_backoff.hpp>
+#include <allot/spill/write_some.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/lock_rank.hpp>
 #include <allot/sys/mutex.hpp>
@@ -49,7 +51,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -70,6 +71,7 @@ class store final : public reclaimer {
     using guard = detail::lock_guard<sys::mutex>;
     using pin_kind = detail::pin_kind;
     using permit = detail::write_backoff::permit;
+    using leave_step = detail::leave_step;
 
   public:
     static constexpr std::uint32_t default_cost = 10;
@@ -134,16 +136,15 @@ class store final : public reclaimer {
     // ---- for requests that are short --------------------------------------------------------------------------------
 
     bool helps(const shortage&) const noexcept override { return queues_.bytes() != 0; }
+    bool frees_alone() const noexcept override { return true; }
+    std::uint64_t tries_again_at() const noexcept override { return backoff().tries_at(); }
     std::size_t reclaimable(const account& at) const noexcept override {
         const guard hold(lock_);
         return queues_.bytes_at(at);
     }
     void describe(text_writer& out) const noexcept override { detail::write_store(out, home_, stats()); }
     void describe_failure(text_writer& out) const noexcept override {
-        detail::write_failure(out, name(), home_, [this] {
-            const guard hold(lock_);
-            return backoff_;
-        }());
+        detail::write_failure(out, name(), home_, backoff());
     }
     /// Frees what is missing where the request was refused.
     bool reclaim(const shortage& s) noexcept override {
@@ -447,7 +448,6 @@ class store final : public reclaimer {
         step(e, event::leave);
         e.mover = sys::thread_token();
     }
-    enum class leave_step : std::uint8_t { stays, cancelled, failed, is_kept, written };
     // Returns what is to be done: to write it, or, where its home keeps it, nothing. Else it stays, since others have
     // views of it; it is pinned by now; or it has no room at its home: `why`.
     leave_step begin_write(entry& e, home_status& why) noexcept {
@@ -472,12 +472,15 @@ class store final : public reclaimer {
     // entry may have ended, too.
     bool end_leave(entry& e, leave_step how, const permit& by, const home_status& why) noexcept {
         object* gone = nullptr;
+        bool is_well_again = false;
+        std::size_t needs = 0; // of room at home
         if (how == leave_step::written) e.object->note_kept();
         {
             const guard hold(lock_);
-            if (how == leave_step::written) ++stats_.written, stats_.bytes_written += e.bytes, backoff_.written(by);
+            if (how == leave_step::written)
+                ++stats_.written, stats_.bytes_written += e.bytes, is_well_again = backoff_.written(by);
             if (how == leave_step::failed)
-                ++stats_.failures, stats_.last_failure = why, backoff_.failed(by, home_.by(), e.bytes, why);
+                ++stats_.failures, stats_.last_failure = why, needs = backoff_.failed(by, home_.by(), e.bytes, why);
             if (how > leave_step::failed && e.pins == 0) step(e, event::written), gone = let_go(e);
         }
         if (gone != nullptr) gone->leave();
@@ -494,6 +497,8 @@ class store final : public reclaimer {
             if (is_orphan) emptied = take_out(e);
         }
         if (is_orphan) finish(e);
+        if (is_well_again) of_.notify_unused();
+        if (needs != 0) home_has_room_.tell_at(needs);
         return gone != nullptr;
     }
     object* let_go(entry& e) noexcept {
@@ -501,45 +506,15 @@ class store final : public reclaimer {
         ++stats_.left, stats_.bytes_left += e.object->charged, stats_.in_memory -= e.object->charged;
         return std::exchange(e.object, nullptr);
     }
-    // The first of the list, and those behind it, as long as they are small and of one piece: written by one call of
-    // the home. ended(charged, freed, status) for each.
-    template <class Ended> void write_some(entry*& list, const permit& by, Ended ended) noexcept {
-        struct {
-            entry* e;
-            std::span<const std::byte> bytes;
-        } some[kept_bytes::most_together];
-        std::size_t n = 0, sum = 0;
-        const auto end = [&](entry& e, leave_step how, const home_status& why) {
-            const std::size_t charged = e.object->charged;
-            if (!why) how = leave_step::failed;
-            ended(charged, end_leave(e, how, by, why), why);
-        };
-        while (entry* const e = list) {
-            const std::span<const std::byte> bytes = e->object->in_one_piece();
-            const bool is_small = !bytes.empty() && bytes.size() <= most_small;
-            if (n != 0 && (!is_small || n == kept_bytes::most_together || sum + bytes.size() > most_in_one_call)) break;
-            list = e->next;
-            home_status why;
-            const leave_step how = begin_write(*e, why);
-            if (how == leave_step::written && is_small) {
-                some[n++] = {e, bytes};
-                sum += bytes.size();
-                continue;
-            }
-            if (how == leave_step::written) why = e->write(*e->object, e->kept);
-            end(*e, how, why);
-            if (n == 0) return;
-        }
-        kept_bytes::write_together(
-            home_, n, [&](std::size_t i) -> kept_bytes& { return some[i].e->kept; },
-            [&](std::size_t i) { return some[i].bytes; },
-            [&](std::size_t i, const home_status& why) { end(*some[i].e, leave_step::written, why); });
-    }
     void note_failure(const home_status& why) noexcept {
         const guard hold(lock_);
         if (why.how == home_status::outcome::refused) return; // by the account that it comes back to
         ++stats_.failures;
         stats_.last_failure = why;
+    }
+    detail::write_backoff backoff() const noexcept {
+        const guard hold(lock_);
+        return backoff_;
     }
 
     // begins(bytes): they will be freed, or not; ends(bytes, freed). Returns: the bytes that became free.
@@ -571,18 +546,20 @@ class store final : public reclaimer {
             }
             if (sum == 0) break;
             begins(sum);
-            while (picked != nullptr)
-                write_some(picked, mine, [&](std::size_t bytes, bool left, const home_status& why) {
-                    ends(bytes, left);
-                    if (left) freed += bytes;
-                    else if (!why && !detail::write_backoff::is_refused_by(home_.by(), why)) ++failures;
-                });
+            const auto end = [&](entry& e, leave_step how, const home_status& why) {
+                const std::size_t bytes = e.object->charged;
+                const bool left = end_leave(e, why ? how : leave_step::failed, mine, why);
+                ends(bytes, left);
+                if (left) freed += bytes;
+                else if (!why && !detail::write_backoff::is_refused_by(home_.by(), why)) ++failures;
+            };
+            const auto begin = [this](entry& e, home_status& why) { return begin_write(e, why); };
+            while (picked != nullptr) detail::write_some(home_, picked, begin, end);
         }
         return freed;
     }
 
-    static constexpr unsigned most_failures = 3;                                    // of a home, in one call
-    static constexpr std::size_t most_small = 65'536, most_in_one_call = 1'048'576; // bytes that are written together
+    static constexpr unsigned most_failures = 3; // of a home, in one call
     static constexpr std::size_t most_in_a_round = std::size_t{8} << 20;
 
     account& of_;
@@ -593,6 +570,7 @@ class store final : public reclaimer {
     detail::write_backoff backoff_;
     std::uint32_t calls_ = 0; // of free()
     store_stats stats_;
+    detail::home_room home_has_room_{of_, home_.by()};
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -23,6 +23,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -57,22 +58,23 @@ class write_backoff {
         if (p.how == mode::tries && !p.is_used) span_ = doubled(), until_ = sys::fine_clock::now() + span_;
         p.is_used = true;
     }
-    void written(const permit& p) noexcept {
-        if (p.how == mode::tries) is_failing_ = false;
-    }
-    // An object of that many bytes was not written to the home of that account.
-    void failed(const permit& p, const account& by, std::size_t bytes, const home_status& why) noexcept {
+    // Returns: whether the home is well again.
+    bool written(const permit& p) noexcept { return p.how == mode::tries && std::exchange(is_failing_, false); }
+    // An object of that many bytes was not written to the home of that account. Returns: the bytes that the account
+    // must have free before it is tried again; 0: it has not refused.
+    std::size_t failed(const permit& p, const account& by, std::size_t bytes, const home_status& why) noexcept {
         last_ = why;
         if (is_refused_by(by, why)) {
             refused_ = refuses(p.room) ? min(refused_, bytes) : bytes;
-            return void(needs_ = max(why.why.requested, min(bytes, p.room + 1))); // others have refunded some, perhaps
+            return needs_ = max(why.why.requested, min(bytes, p.room + 1)); // others have refunded some, perhaps
         }
-        if (p.how == mode::paused) return void(full_ = SIZE_MAX);
+        if (p.how == mode::paused) return full_ = SIZE_MAX, 0;
         const std::uint64_t now = sys::fine_clock::now();
         if (!is_failing_ && now >= until_ + span_) span_ = first_span; // else soon after a try that succeeded
         is_failing_ = true;
         until_ = now + span_;
         full_ = lacks_room(why) ? p.room : SIZE_MAX;
+        return 0;
     }
     // False: there is none.
     bool end_pause() noexcept {
@@ -87,6 +89,8 @@ class write_backoff {
     // Whether something is not written now, or was not where it was tried last: last() says why.
     bool has_failed(std::size_t room) const noexcept { return is_failing_ || refuses(room); }
     const home_status& last() const noexcept { return last_; }
+    // On fine_clock; UINT64_MAX: no write has failed since.
+    std::uint64_t tries_at() const noexcept { return is_failing_ ? until_ : UINT64_MAX; }
     // How long the pause lasts, in nanoseconds.
     std::uint64_t left() const noexcept {
         const std::uint64_t now = is_failing_ ? sys::fine_clock::now() : until_;

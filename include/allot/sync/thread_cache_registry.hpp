@@ -101,15 +101,17 @@ template <class Owner, class Cache> class thread_cache_registry {
     // no cache.
     void empty_all() noexcept {
         const lock_guard alone(emptying_);
-        if (!shut_) block_and_empty(false);
+        if (!shut_) static_cast<void>(block_and_empty(false));
     }
-    // While they are shut, the caches are empty, and their owners are blocked. As empty_all() else.
-    void set_shut(bool now) noexcept {
+    // While they are shut, the caches are empty, and their owners are blocked. As empty_all() else. Returns: whether
+    // they are empty.
+    bool set_shut(bool now) noexcept {
         const lock_guard alone(emptying_);
         if (now) return block_and_empty(true);
         const lock_guard hold(lock_);
         shut_ = false;
         each([](Cache& cache) { cache.unblock_owner(); });
+        return false;
     }
     // Call when the owner ends: closes all caches and drops the owner's reference.
     static void close(thread_cache_registry* registry) noexcept {
@@ -228,8 +230,8 @@ template <class Owner, class Cache> class thread_cache_registry {
     }
 
     // A cache is emptied once its owner was blocked before the fence. Those that join meanwhile have nothing. `shut`:
-    // the owners stay blocked. Requires emptying_.
-    void block_and_empty(bool shut) noexcept {
+    // the owners stay blocked. Returns: whether all were emptied. Requires emptying_.
+    bool block_and_empty(bool shut) noexcept {
         Cache* const mine = known();
         bool others = false;
         {
@@ -242,15 +244,19 @@ template <class Owner, class Cache> class thread_cache_registry {
         }
         full_fence();
         const bool fenced = others && sys::process_fence();
+        bool all = true;
         for_each([&](Cache& cache) {
             if (!cache.is_blocked()) return;
             // Else its owner, which does not fence, may not see yet that it is blocked: the cache stays as it is.
             if (fenced || cache.fences() || &cache == mine) {
                 cache.wait_for_owner();
                 cache.empty();
+            } else {
+                all = false;
             }
             if (!shut) cache.unblock_owner();
         });
+        return all;
     }
     // Requires lock_.
     template <class Visit> void each(Visit visit) noexcept {

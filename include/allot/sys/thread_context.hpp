@@ -1,7 +1,7 @@
 // What the calling thread is inside of: calls of a user's code, tokens of tasks, retry scopes, a request that waits.
 //
 // Tokens on the thread's stack set the members and restore them, so each names the innermost one, or is as below.
-// Invariant: it has no other thread's. Cost: 136 bytes per thread; read where a request is refused, and by tokens.
+// Invariant: it has no other thread's. Cost: 144 bytes per thread; read where a request is refused, and by tokens.
 // Threads: the thread itself.
 #pragma once
 
@@ -22,15 +22,17 @@ struct thread_token;
 
 namespace detail {
 
+class since_refusal;
 class user_call;
 struct waiter;
 
 struct thread_context {
-    const user_call* call = nullptr; // reclaim/user_call.hpp
-    waiter* trying = nullptr;        // its request that waits, while it is made again: account/wait_queue.hpp
-    bool undoes = false;             // it returns what a refused request has taken: the same file
-    bool is_past_watermark = false;  // a level that it charges uses more: account/free_ahead.hpp
-    std::uint16_t ladders = 0;       // that it climbs: account/account_steps.hpp
+    const user_call* call = nullptr;   // reclaim/user_call.hpp
+    waiter* trying = nullptr;          // its request that waits, while it is made again: account/wait_queue.hpp
+    bool undoes = false;               // it returns what a refused request has taken: the same file
+    bool is_past_watermark = false;    // a level that it charges uses more: account/free_ahead.hpp
+    std::uint16_t ladders = 0;         // that it climbs: account/account_steps.hpp
+    since_refusal* refusals = nullptr; // that are noted: account/since_refusal.hpp
     oom::detail::thread_token* token = nullptr; // oom/task.hpp
     oom::retry_scope* scope = nullptr;          // oom/retry_scope.hpp
     const executor* runs = nullptr;             // whose task it runs: task/executor.hpp

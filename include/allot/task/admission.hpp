@@ -45,23 +45,35 @@ class admission {
     /// Waits no more. Requires: it waits.
     void withdraw(admitted_task& t) noexcept { waiting_.remove(t); }
 
-    /// The task that starts now, which runs until ended(); null: none. `room`: free bytes.
-    admitted_task* start(std::size_t room) noexcept {
-        admitted_task* const first = waiting_.first();
-        if (first == nullptr || running_ >= width_ || is_alone_) return nullptr;
-        if (running_ == 0 || (!first->is_alone && first->needs <= room)) return run(*first);
-        if (first->is_alone) return nullptr;
-        admitted_task *fits = nullptr, *passed[most_looked_at];
+    /// What becomes of one that does not fit where nothing runs.
+    enum class alone : std::uint8_t {
+        starts,
+        after_others, // behind those that fit
+        waits,
+    };
+    /// The task that starts now, which runs until ended(); null: none. `room`: free bytes; `how(task)`: alone.
+    template <class How> admitted_task* start(std::size_t room, How how) noexcept {
+        admitted_task *starts = nullptr, *then = nullptr, *passed[most_looked_at];
         std::size_t n = 0;
-        waiting_.visit_first(most_looked_at, [&](admitted_task& t) {
-            if (t.is_alone) return false;
-            if (t.needs <= room) return fits = &t, false;
-            passed[n++] = &t;
-            return t.passed < bypasses_;
+        visit_startable([&](admitted_task& t) {
+            const alone what = t.needs <= room ? alone::starts : running_ == 0 ? how(t) : alone::waits;
+            if (what == alone::starts) return starts = &t, false;
+            if (what == alone::after_others && then == nullptr) then = &t;
+            return passed[n++] = &t, true;
         });
-        if (fits == nullptr) return nullptr;
+        if (starts == nullptr) starts = then, n = 0;
+        if (starts == nullptr) return nullptr;
         while (n != 0) ++passed[--n]->passed;
-        return run(*fits);
+        return run(*starts);
+    }
+    admitted_task* start(std::size_t room) noexcept {
+        return start(room, [](const admitted_task&) { return alone::starts; });
+    }
+    /// The least room in which one starts beside those that run; SIZE_MAX: only the end of one of these starts another.
+    std::size_t least_room() const noexcept {
+        std::size_t least = SIZE_MAX;
+        visit_startable([&](const admitted_task& t) { return least = detail::min(least, t.needs), true; });
+        return least;
     }
     /// It did not start after all: it waits again, where it was. Throws: std::bad_alloc.
     void put_back(admitted_task& t) {
@@ -90,6 +102,13 @@ class admission {
     template <class Visit> void visit_waiting(Visit visit) const { waiting_.visit_all(visit); }
 
   private:
+    // Those of which the first that fits starts, in order.
+    template <class Visit> void visit_startable(Visit visit) const {
+        if (running_ >= width_ || is_alone_) return;
+        waiting_.visit_first(most_looked_at, [&](admitted_task& t) {
+            return (running_ == 0 || !t.is_alone) && visit(t) && (running_ == 0 || t.passed < bypasses_);
+        });
+    }
     admitted_task* run(admitted_task& t) noexcept {
         waiting_.remove(t);
         ++running_;

@@ -11,8 +11,9 @@
 //   start    what it needs fits: its inputs, what it makes of them, its overhead; the inputs that are in memory are
 //            pinned, the rest is reserved in the group's account
 //   attempt  the other inputs are pinned, the kernel runs, in a retry scope of the group's task
-//   memory   ran out, in either place: nothing is pinned any more, the promise ends, and it goes to the back. Estimates
-//            of its group are doubled; the second time it runs alone. After `attempts` its group ends with the error
+//   memory   ran out, in either place: pins and promise end, and it goes to the back, until there is news of memory
+//            since the refusal. Estimates of its group are doubled; the second time it runs alone. After `attempts` its
+//            group ends with the error; where others hold memory, after `unknown_holders_wait`
 //
 // What the account uses, but stores can give up, does not count: it leaves when the promise is made.
 // Invariant: beside the one that always runs, what is used and promised stays below the share of the limit when a task
@@ -22,15 +23,17 @@
 
 #include <allot/account/account.hpp>
 #include <allot/account/account_reservation.hpp>
-#include <allot/account/reservation_request.hpp>
+#include <allot/account/memory_look.hpp>
+#include <allot/account/since_refusal.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/intrusive_list.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/core/units.hpp>
-#include <allot/oom/retry.hpp>
 #include <allot/oom/retry_scope.hpp>
+#include <allot/oom/scoped_wait.hpp>
 #include <allot/oom/task.hpp>
+#include <allot/reclaim/wait_limit.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/clock.hpp>
 #include <allot/sys/mutex.hpp>
@@ -40,11 +43,11 @@
 #include <allot/task/executor_options.hpp>
 #include <allot/task/group_of_tasks.hpp>
 #include <allot/task/queued_task.hpp>
+#include <allot/task/task_attempt.hpp>
 #include <allot/task/task_error.hpp>
 #include <allot/task/task_room.hpp>
 #include <allot/task/task_step.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -72,7 +75,7 @@ class executor final : detail::task_calls {
     /// Throws: std::bad_alloc, std::system_error where a thread cannot begin; std::invalid_argument for another arbiter.
     executor(oom::arbiter& tasks, account& memory, const executor_options& o = {})
         : tasks_(tasks), memory_(memory), most_attempts_(detail::max(o.attempts, 1U)), room_(memory, o),
-          ready_(o.threads != 0 ? o.threads : most_callers, o.bypasses) {
+          waits_for_holders_(o.unknown_holders_wait), ready_(o.threads != 0 ? o.threads : most_callers, o.bypasses) {
         if (!tasks.decides_for(memory))
             throw std::invalid_argument("allot: an executor's account is not below a root of its arbiter");
         try {
@@ -122,7 +125,6 @@ class executor final : detail::task_calls {
     void add(std::unique_ptr<task> made) {
         task& t = *made;
         group& of = t.of;
-        t.needs = needs_of(t);
         t.number = of.number;
         t.mark_inputs();
         {
@@ -132,6 +134,7 @@ class executor final : detail::task_calls {
                 return;
             }
             ready_.reserve(unfinished_ + 1);
+            t.needs = needs_of(t);
             ++unfinished_, ++of.count;
             of.unfinished.add(t);
             static_cast<void>(made.release());
@@ -191,16 +194,27 @@ class executor final : detail::task_calls {
     // Until there are other news.
     void sleep(std::uint64_t seen) noexcept {
         sleeper me;
-        std::uint64_t until = sys::parking::never;
+        std::optional<detail::memory_look> look; // of one sleeper, for all
+        std::uint64_t until = sys::parking::never, refused = 0;
+        std::size_t looks_at = 0;
         {
             const guard hold(lock_);
             if (news_ != seen) return;
             if (room_.looks_at_system() && ready_.waiting() != 0) until = sys::fine_clock::now() + look_at_system_ns;
+            until = detail::min(until, wakes_at_);
             sleepers_.add(me);
+            if (looked_at_ == 0) looks_at = looked_at_ = looks_at_;
+            refused = refused_;
         }
-        static_cast<void>(me.spot.wait_until(until));
+        do {
+            if (looks_at != 0) look.emplace(memory_, looks_at, me.spot);
+            if ((looks_at != 0 && has_missed_news()) || me.spot.wait_until(until) == 0) break;
+            look.reset();
+        } while (is_told_by_refused(me, refused));
+        look.reset();
         const guard hold(lock_);
         if (me.is_listed) sleepers_.remove(me);
+        if (looks_at != 0) looked_at_ = 0;
     }
     void count_group(int by) noexcept { groups_.fetch_add(by, std::memory_order_relaxed); }
     // Called where a thread may wait for tasks, or runs one.
@@ -210,7 +224,7 @@ class executor final : detail::task_calls {
     }
     void wait(group& of) {
         expects_no_task(of.name);
-        wait_until([&] { return of.count == 0; });
+        wait_until([&] { return of.count == 0; }, &of.task);
     }
     void wake(detail::known_task& of) noexcept override {
         const guard hold(lock_);
@@ -248,14 +262,6 @@ class executor final : detail::task_calls {
         list_hook<sleeper> place{};
         bool is_listed = true;
     };
-    struct look_again {
-        executor* in;
-        void operator()(account_reservation) const noexcept {
-            const guard hold(in->lock_);
-            in->looks_at_ = 0;
-            in->news();
-        }
-    };
     static constexpr unsigned most_callers = 1024;
     static constexpr std::size_t most_needed = SIZE_MAX >> 12; // so that sums do not overflow
     static constexpr std::uint64_t look_at_system_ns = 100'000'000;
@@ -271,6 +277,10 @@ class executor final : detail::task_calls {
     static void step(task& t, task_event by) noexcept {
         ALLOT_ASSERT(detail::task_table.is_legal(t.now, by), "a task's state takes the event");
         t.now = detail::task_table.after(t.now, by);
+    }
+    void starts_now(task& t) noexcept {
+        step(t, task_event::started);
+        if (looked_at_ == 0 && ready_.waiting() != 0 && !sleepers_.empty()) news(); // this thread looks no more
     }
     // False: it runs.
     bool withdraws(task& t) noexcept {
@@ -294,12 +304,26 @@ class executor final : detail::task_calls {
     // Estimates of the group were wrong, or are right again: of tasks that wait, too.
     void learn(group& of, bool ran_out) noexcept {
         const unsigned now = of.doubled.load(std::memory_order_relaxed);
-        if (ran_out) of.ended_well = 0;
-        else if (now == 0 || ++of.ended_well % group::forgets != 0) return;
-        const unsigned next = ran_out ? detail::min(now + 1, group::most_doubled) : now - 1;
-        of.doubled.store(next, std::memory_order_relaxed);
+        if (ran_out) of.ended_well = 0, of.doubled.store(detail::min(now + 1, group::most_doubled));
+        else if (now != 0 && ++of.ended_well % group::forgets == 0) of.doubled.store(now - 1);
+        else if (of.least == 0) return;
+        if (!ran_out) of.least = of.in_vain = 0, of.waits_until = 0;
         for (task* t = of.unfinished.first(); t != nullptr; t = of.unfinished.after(*t))
             if (t->now == task_state::waiting) t->needs = needs_of(*t);
+    }
+    // What becomes of a task that does not fit where nothing runs. `held`: bytes that may never come back.
+    admission::alone alone_in(std::size_t here, std::size_t held, task& t) noexcept {
+        group& of = t.of;
+        const std::size_t least = least_of(t);
+        if (least == 0 || here >= least) return admission::alone::starts;
+        t.least = detail::min(t.least, here + 1); // what others take now is news once they refund it
+        of.least = detail::min(of.least, here + 1);
+        t.needs = needs_of(t);
+        if (held == 0) return admission::alone::after_others;
+        if (of.waits_until == 0) of.waits_until = wait_limit{waits_for_holders_}.deadline();
+        if (sys::parking::is_past(of.waits_until)) return t.is_last = true, admission::alone::after_others;
+        wakes_at_ = detail::min(wakes_at_, of.waits_until);
+        return admission::alone::waits;
     }
 
     // ---- Without it -------------------------------------------------------------------------------------------------
@@ -323,7 +347,8 @@ class executor final : detail::task_calls {
             if (!run_one()) sleep(seen);
         }
     }
-    template <class Done> void wait_until(Done done) {
+    // `marks`: the task whose end a thread waits for, for the arbiter.
+    template <class Done> void wait_until(Done done, const oom::task* marks = nullptr) {
         for (;;) {
             std::uint64_t seen = 0;
             {
@@ -331,7 +356,10 @@ class executor final : detail::task_calls {
                 if (done()) return;
                 seen = news_;
             }
-            if (!threads_.empty() || !run_one()) sleep(seen);
+            if (threads_.empty() && run_one()) continue;
+            std::optional<oom::scoped_wait> edge;
+            if (marks != nullptr) edge.emplace(*marks);
+            sleep(seen);
         }
     }
     void stop() noexcept {
@@ -348,8 +376,13 @@ class executor final : detail::task_calls {
             detail::max(detail::min(t.attempts, group::most_doubled), t.of.doubled.load(std::memory_order_relaxed));
         return detail::min(t.beside_inputs(), most_needed) << doubled;
     }
-    static std::size_t needs_of(const task& t) noexcept {
-        return detail::min(detail::sum_or_max(t.input_bytes(), beside_inputs(t)), most_needed);
+    // What it, or as many of its group in a row as one may have attempts, needs more than was free.
+    std::size_t least_of(const task& t) const noexcept {
+        return t.of.in_vain >= most_attempts_ ? detail::max(t.least, t.of.least) : t.least;
+    }
+    std::size_t needs_of(const task& t) const noexcept {
+        return detail::min(detail::max(detail::sum_or_max(t.input_bytes(), beside_inputs(t)), least_of(t)),
+                           most_needed);
     }
     // Reserves what the task needs beside its pins. The task that runs alone starts without.
     bool promise(task& t, account_reservation& sure) noexcept {
@@ -361,57 +394,68 @@ class executor final : detail::task_calls {
             const guard hold(lock_);
             if (ready_.running() == 1) return true;
         }
-        look_again_at(needs);
+        const bool by_own_limit = sure.status().at == &t.of.memory;
+        look_at(by_own_limit ? detail::sum_or_max(memory_.headroom(), 1) : needs);
         return false;
     }
-    // Tasks are looked at again when that many bytes of the account are free: others may refund them, or raise its
-    // limit. One thread at a time queues the request.
-    void look_again_at(std::size_t bytes) noexcept {
-        bytes = detail::min(bytes, memory_.limit());
-        {
-            const guard hold(lock_);
-            if (is_looking_ || (looks_at_ != 0 && looks_at_ <= bytes)) return;
-            is_looking_ = true;
-            looks_at_ = bytes;
-        }
-        static_cast<void>(later_.cancel());
-        const charge_status now = looks_.when_free(bytes, later_);
+    // Threads that sleep are to wake when that many bytes of the account may be free.
+    void look_at(std::size_t bytes) noexcept {
         const guard hold(lock_);
-        is_looking_ = false;
-        if (now.outcome == charge_outcome::queued) return;
-        looks_at_ = 0;
-        if (now) news();
+        looks_at_ = bytes;
+        if (bytes != 0 && !sleepers_.empty() && (looked_at_ == 0 || bytes < looked_at_)) news();
+    }
+    // Whether the pins of a start that was refused have ended: that is no news.
+    bool is_told_by_refused(const sleeper& me, std::uint64_t& before) const noexcept {
+        const guard hold(lock_);
+        return std::exchange(before, refused_) != refused_ && me.is_listed;
+    }
+    // Whether memory has become unused since it was read last.
+    bool has_missed_news() noexcept {
+        const guard hold(lock_);
+        const bool any = since_ && since_->any();
+        since_.reset();
+        return any;
     }
     // One thread at a time: else two could see each other run, be refused, and both wait for news of the other.
     task* start(account_reservation& sure) noexcept {
-        std::size_t promised = 0;
+        std::size_t promised = 0, missing = 0;
         std::uint64_t before = 0;
+        bool asks_holders = false;
         {
             const guard hold(lock_);
+            const task* const first = static_cast<const task*>(ready_.first());
+            asks_holders = ready_.running() == 0 && first != nullptr && least_of(*first) != 0;
             promised = promised_, before = starts_;
+            if (!is_starting_) since_.emplace(memory_.node().tree().frees);
         }
-        const std::size_t free = room_.free(promised);
+        const std::size_t here = room_.in_account(), free = detail::min(here, room_.in_system(promised));
+        const std::size_t held = asks_holders ? held_by_none() : 0;
         task* t = nullptr;
-        std::size_t missing = 0;
         std::uint64_t seen = 0;
         bool is_stale = false;
         {
             const guard hold(lock_);
             if (is_starting_) return is_turned_away_ = true, nullptr;
             is_stale = before != starts_; // another one has started since that was free
-            if (!is_stale) t = static_cast<task*>(ready_.start(free));
-            const admitted_task* const first = ready_.first();
-            if (t == nullptr && !is_stale && first != nullptr && first->needs > free && first->needs <= room_.share())
-                missing = first->needs - free;
+            if (!is_stale) {
+                wakes_at_ = sys::parking::never;
+                t = static_cast<task*>(
+                    ready_.start(free, [&](admitted_task& a) { return alone_in(here, held, static_cast<task&>(a)); }));
+            }
+            if (t == nullptr && !is_stale)
+                if (const std::size_t least = ready_.least_room(); least != SIZE_MAX && least > here)
+                    missing = least - here;
             if (t != nullptr) {
+                looks_at_ = 0; // those that are turned away are woken behind this start
                 step(*t, task_event::chosen), ++stats_.started, promised_ += t->needs, is_starting_ = t->needs != 0;
-                if (t->needs == 0) step(*t, task_event::started);
+                if (t->needs == 0) starts_now(*t);
                 else ++starts_;
             }
             seen = news_;
         }
         if (is_stale) return start(sure);
-        if (missing != 0) look_again_at(detail::sum_or_max(memory_.headroom(), missing));
+        if (missing != 0 && (room_.find_unused(), room_.in_account() > here)) return start(sure);
+        if (t == nullptr) look_at(missing != 0 ? detail::sum_or_max(memory_.headroom(), missing) : 0);
         if (t == nullptr || t->needs == 0) return t;
         t->pin_present();
         const bool starts = promise(*t, sure);
@@ -419,8 +463,9 @@ class executor final : detail::task_calls {
         {
             const guard hold(lock_);
             is_starting_ = false;
+            if (!starts) ++refused_, since_.emplace(memory_.node().tree().frees); // behind the end of its pins
             if (std::exchange(is_turned_away_, false) && (starts || news_ != seen)) news(); // which they have missed
-            if (starts && t->now == task_state::starting) return step(*t, task_event::started), t;
+            if (starts && t->now == task_state::starting) return starts_now(*t), t;
             --stats_.started;
             promised_ -= t->needs;
             if (t->now == task_state::starting) {
@@ -433,16 +478,9 @@ class executor final : detail::task_calls {
         if (starts) t->unpin(), sure.release();
         return end_all(t->of, t), nullptr; // withdrawn meanwhile
     }
-    // What ends between two attempts: nothing of it stays.
-    struct attempt_scope {
-        explicit attempt_scope(task& of) : t(of) {}
-        attempt_scope(const attempt_scope&) = delete;
-        attempt_scope& operator=(const attempt_scope&) = delete;
-        ~attempt_scope() { t.unpin(); }
-        task& t;
-    };
     ending attempt(task& t, account_reservation sure, std::exception_ptr& error) noexcept {
-        if (t.attempts + 1 == most_attempts_) memory_.end_pauses(); // it fails for what fails now, not for what did
+        if (t.is_last || t.attempts + 1 == most_attempts_ || t.of.in_vain + 1 == most_attempts_)
+            memory_.end_pauses(); // it fails for what fails now, not for what did
         bool has_changed = false;
         const auto fails = [&](std::string_view what) {
             error = std::make_exception_ptr(task_error{t.of.name, t.said.name, what});
@@ -453,7 +491,7 @@ class executor final : detail::task_calls {
             std::optional<oom::retry_scope> scope;
             if (!t.splits_inside) scope.emplace();
             account_reservation promised = std::move(sure);
-            const attempt_scope pins{t};
+            const detail::attempt_scope pins{t};
             for (bool again = true; again;) {
                 task_step step{*this, t, t.of.memory, scope ? &*scope : nullptr};
                 try {
@@ -462,7 +500,7 @@ class executor final : detail::task_calls {
                     again = false;
                 } catch (...) {
                     has_changed = step.has_changed_inputs();
-                    if (has_changed || !t.is_alone || !scope || !begins_again(t, *scope)) throw;
+                    if (has_changed || !t.is_alone || !scope || !detail::begins_again(t, *scope)) throw;
                 }
             }
             if (scope) scope->done();
@@ -470,9 +508,7 @@ class executor final : detail::task_calls {
             if (!detail::ran_out_of_memory()) return fails(e.what());
             if (has_changed)
                 return fails("it ran out of memory after it had changed its inputs, and cannot begin again");
-            if (t.attempts + 1 < most_attempts_) return ending::ran_out;
-            char line[task_error::text_bytes];
-            return fails(detail::why_it_ran_out(e, memory_, t.attempts + 1, line));
+            return error = std::current_exception(), ending::ran_out;
         } catch (...) {
             return fails("an error that is no std::exception");
         }
@@ -486,22 +522,31 @@ class executor final : detail::task_calls {
         }
         return ending::done;
     }
-    // Alone it begins again in its scope: so the arbiter knows which attempts have failed. One that is to be split does
-    // so without: then a scope inside is the outermost, if there is one.
-    static bool begins_again(task& t, oom::retry_scope& scope) noexcept {
-        verdict_error copy{{}, memory_kind::host};
-        if (oom::detail::find_verdict(std::current_exception(), copy) == nullptr) return false;
-        verdict now = copy.why().outcome == charge_outcome::split ? verdict::split : verdict::refused;
-        if (copy.why().outcome == charge_outcome::rolled_back) t.unpin(), now = scope.wait(copy.why());
-        t.splits_inside = now == verdict::split;
-        return now == verdict::try_again;
+    // Bytes that a group may wait for.
+    std::size_t held_by_none() const noexcept { return waits_for_holders_.ms != 0 ? tasks_.held_by_none(memory_) : 0; }
+    // `here`: bytes that were free but for what it had. Returns: 0; where no attempt follows: their number.
+    unsigned note_ran_out(task& t, std::size_t here) noexcept {
+        const bool may_wait = held_by_none() != 0;
+        const guard hold(lock_);
+        group& of = t.of;
+        t.least = here + 1, of.waits_until = 0;
+        if (ready_.running() == 1) of.note_in_vain(here);
+        t.is_alone = ++t.attempts > 1;
+        const unsigned all = detail::max(t.attempts, may_wait ? 0 : of.in_vain);
+        return t.is_last || all >= most_attempts_ ? all : 0;
     }
     void run(task& t, account_reservation sure) {
         std::exception_ptr error;
+        const detail::since_refusal others{memory_.node(), t.of.memory.node()};
         const executor* const outer = std::exchange(detail::of_this_thread.runs, this);
-        const ending how = attempt(t, std::move(sure), error);
+        ending how = attempt(t, std::move(sure), error);
         detail::of_this_thread.runs = outer;
-        if (how == ending::ran_out) t.mark_inputs();
+        if (how == ending::ran_out) {
+            t.mark_inputs();
+            if (const unsigned attempts = note_ran_out(t, others.then(room_.in_account())); attempts != 0)
+                how = ending::failed,
+                error = detail::error_of(t.of.name, t.said.name, error, memory_, tasks_, attempts);
+        }
         group& of = t.of;
         if (how == ending::failed) fail(of, std::move(error));
         bool ends = how == ending::done || how == ending::failed;
@@ -512,7 +557,7 @@ class executor final : detail::task_calls {
             if (how == ending::done) ++stats_.done;
             if (how == ending::ran_out) ++stats_.ran_out;
             if (how <= ending::ran_out) learn(of, how == ending::ran_out);
-            if (how == ending::ran_out) t.is_alone = ++t.attempts > 1, t.needs = needs_of(t);
+            if (how == ending::ran_out) t.needs = needs_of(t);
             ends = ends || of.is_cancelled;
             step(t, ends ? task_event::finished : how == ending::ran_out ? task_event::ran_out : task_event::blocked);
             if (ends) forget(t);
@@ -526,18 +571,18 @@ class executor final : detail::task_calls {
     account& memory_;
     const unsigned most_attempts_;
     const task_room room_;
-    account looks_{memory_, allot::name{"executor"}}; // charged nothing: its requests go behind others that are due
+    const time_span waits_for_holders_;
     mutable sys::mutex lock_{lock_rank::executor};
+    std::optional<detail::free_news::pass> since_; // begun before the account was read
     admission ready_;
     intrusive_list<sleeper, &sleeper::place> sleepers_;
     executor_stats stats_;
-    std::uint64_t order_ = 0, news_ = 0, starts_ = 0;
-    std::size_t unfinished_ = 0, promised_ = 0; // tasks; bytes that running ones need
-    std::size_t looks_at_ = 0;                  // bytes that are waited for; 0: none
-    bool is_looking_ = false, is_starting_ = false, is_turned_away_ = false;
-    bool stops_ = false;
+    std::uint64_t order_ = 0, news_ = 0, starts_ = 0, refused_ = 0;
+    std::uint64_t wakes_at_ = sys::parking::never; // a group has waited for news long enough
+    std::size_t unfinished_ = 0, promised_ = 0;    // tasks; bytes that running ones need
+    std::size_t looks_at_ = 0, looked_at_ = 0;     // bytes of the account that are waited for, and by a look; 0: none
+    bool is_starting_ = false, is_turned_away_ = false, stops_ = false;
     std::atomic<int> groups_{0};
-    reservation_request<look_again> later_{look_again{this}};
     std::vector<std::thread> threads_;
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/units.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,11 @@ struct executor_options {
     unsigned threads = 0;   // of its own; 0: those that call wait(), drain() or run_one()
     unsigned percent = 90;  // of the account's limit, that what runs stays below; at most 100
     unsigned bypasses = 8;  // that a task which does not fit is passed
-    unsigned attempts = 10; // that run out of memory, of one task
+    unsigned attempts = 10; // that run out of memory: of one task, or one after the other of a group, without news
+    // How long a group waits for news where none of its tasks can start, and accounts of no task hold bytes that no
+    // reclaimer can free. Then it ends with an error that names the largest. 0: not at all; nor with an arbiter whose
+    // rules say so.
+    time_span unknown_holders_wait{10'000};
     // Where not null: tasks start only while the system has what they need, beside `system_reserve` bytes; it is read
     // when one may start, and every 100 ms while one waits. Outlives the executor.
     const system_memory* system = nullptr;

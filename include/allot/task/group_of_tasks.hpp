@@ -60,6 +60,16 @@ struct group_of_tasks {
     // Times that estimates are doubled, since tasks ran out of memory; one less after each `forgets` that did not.
     std::atomic<unsigned> doubled{0};
     unsigned ended_well = 0;
+    // Since a task of it ended well: the bytes that an attempt alone needed beyond what was free, at least, 0: none ran
+    // out; such attempts without news; and when the group has waited for news long enough, 0: it does not wait.
+    std::size_t least = 0;
+    unsigned in_vain = 0;
+    std::uint64_t waits_until = 0;
+    // An attempt alone ran out, behind which as many bytes are free.
+    void note_in_vain(std::size_t here) noexcept {
+        in_vain = least == 0 || here >= least ? 1 : in_vain + 1; // there was news
+        least = here + 1;
+    }
     bool is_cancelled = false;
     group_watches watches;
     std::exception_ptr error; // the first one

@@ -7,6 +7,7 @@
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
+#include <allot/oom/arbiter.hpp>
 #include <allot/oom/retry.hpp>
 
 #include <cstddef>
@@ -69,9 +70,9 @@ inline bool says_why() noexcept {
         return false;
     }
 }
-// `memory`: whose stores may not have written what was to leave.
-inline std::string_view why_it_ran_out(const std::exception& e, const account& memory, unsigned attempts,
-                                       std::span<char> line) noexcept {
+// `memory`: whose stores may not have written what was to leave, or where others than the tasks of `by` hold bytes.
+inline std::string_view why_it_ran_out(const std::exception& e, const account& memory, const oom::arbiter& by,
+                                       unsigned attempts, std::span<char> line) noexcept {
     verdict_error copy{{}, memory_kind::host};
     text_writer out{line.data(), line.size()};
     out.put("it ran out of memory in ").number(attempts).put(attempts == 1 ? " attempt" : " attempts");
@@ -81,8 +82,19 @@ inline std::string_view why_it_ran_out(const std::exception& e, const account& m
         out.put("; the last one requested ").bytes(copy.why().requested).put(": ");
         write(out, refusal_of(copy.why()), copy.why().requested);
     }
+    by.write_holder(out, memory);
     if (!says_why()) memory.write_failures(out);
     return out.view();
+}
+// That of its last attempt, as the error of its group.
+inline std::exception_ptr error_of(const char* group, const char* task, const std::exception_ptr& last,
+                                   const account& memory, const oom::arbiter& by, unsigned attempts) noexcept {
+    try {
+        std::rethrow_exception(last);
+    } catch (const std::exception& e) {
+        char line[task_error::text_bytes];
+        return std::make_exception_ptr(task_error{group, task, why_it_ran_out(e, memory, by, attempts, line)});
+    }
 }
 
 } // namespace detail

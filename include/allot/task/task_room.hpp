@@ -1,6 +1,7 @@
 // The bytes that tasks may still take: below a share of an account's limit, and of what the system has.
 //
-// Bytes that reclaimers of the account can free count as free: they leave when a task is promised its memory.
+// Bytes that reclaimers of the account can free count as free, and what objects below it do not use: they leave when a
+// task is promised its memory.
 // Cost: a visit of the account's reclaimers; with a system_memory its files are read. Threads: any.
 #pragma once
 
@@ -22,27 +23,19 @@ class task_room {
         : of_(of), percent_(detail::min(o.percent, 100U)), system_(o.system), reserve_(o.system_reserve),
           most_pressure_(o.most_pressure) {}
 
-    /// `promised`: bytes that running tasks may take yet.
-    std::size_t free(std::size_t promised) const noexcept { return detail::min(in_account(), in_system(promised)); }
-    /// Bytes. A task that needs more starts only where nothing runs.
-    std::size_t share() const noexcept {
-        const std::size_t limit = of_.limit();
-        return limit == SIZE_MAX ? limit : limit / 100 * percent_ + limit % 100 * percent_ / 100;
-    }
+    /// Has objects below the account look for what they do not use, so that it counts as free.
+    void find_unused() const noexcept { static_cast<void>(detail::return_idle_below(of_.node(), false, 0)); }
     bool looks_at_system() const noexcept { return system_ != nullptr; }
-
-  private:
+    /// Of the account's share. A task that needs more than all of it starts only where nothing runs.
     std::size_t in_account() const noexcept {
-        const std::size_t most = share();
-        if (most == SIZE_MAX) return most;
-        std::size_t can_leave = 0;
-        of_.visit_reclaimers([&](const reclaimer& r) {
-            const std::size_t its = r.cost() != reclaimer::idle ? r.reclaimable(of_) : SIZE_MAX;
-            if (its != SIZE_MAX) can_leave += its;
-        });
+        const std::size_t limit = of_.limit();
+        if (limit == SIZE_MAX) return limit;
+        const std::size_t most = limit / 100 * percent_ + limit % 100 * percent_ / 100;
+        const std::size_t can_leave = of_.reclaimable(reclaimer::idle);
         const std::size_t used = of_.used(), stays = used - detail::min(used, can_leave);
         return most - detail::min(most, stays);
     }
+    /// Of the system. `promised`: bytes that running tasks may take yet.
     std::size_t in_system(std::size_t promised) const noexcept {
         if (system_ == nullptr) return SIZE_MAX;
         std::size_t has = 0; // as where the host has no memory to read it
@@ -57,6 +50,7 @@ class task_room {
         return has == SIZE_MAX ? has : has - detail::min(has, detail::sum_or_max(reserve_, promised));
     }
 
+  private:
     bool has_pressure() const { return most_pressure_ < 10'000 && system_->pressure() > most_pressure_; }
 
     const account& of_;

@@ -9,8 +9,8 @@ BUGS = {
         law=1),
     "buffer_memory_kept_by_a_refused_request": bug(
         "unit/buffer/buffers.cpp",
-        "return undo_take(from, m, s), memory_block{};",
-        "return memory_block{};",
+        "from_.give(std::exchange(taken_, {}));",
+        "taken_ = {};",
         law=2),
     "try_transfer_exceeds_limits": bug(
         "threads/buffers.cpp",

@@ -2,11 +2,6 @@
 from .bug import bug
 
 BUGS = {
-    "chunk_arena_names_no_holders": bug(
-        "unit/chunk/chunk_accounts.cpp",
-        "if constexpr (policies::in_tree) ledger_.report(out);",
-        "",
-        within="chunk_arena", law=8),
     "released_block_looks_live": bug(
         "unit/chunk/chunk_arena.cpp",
         "core_.map().set(at, map::cached(c));",

@@ -9,8 +9,8 @@ BUGS = {
         law=2),
     "device_charge_is_asked_for_under_a_lock": bug(
         "unit/device_allocator/accounts.cpp",
-        "if constexpr (calls_listeners) unlock(); pending_.settle(); const",
-        "pending_.settle(); const",
+        "if constexpr (calls_listeners) unlock(); pending_.settle(); promised_pages",
+        "pending_.settle(); promised_pages",
         "if constexpr (calls_listeners) lock();",
         "",
         law=5),

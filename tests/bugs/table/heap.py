@@ -39,6 +39,11 @@ BUGS = {
         "const detail::lock_guard hold(lock_); if (n_ < entries_.size()) entries_[n_++] = {kind, row, type};",
         "const std::size_t at = n_;" + wait(1, 300) + "if (at < entries_.size()) entries_[at] = {kind, row, type}; n_ = at + 1;",
         law=7),
+    "slots_that_came_are_written_over": bug(
+        "unit/heap/slot_groups.cpp",
+        "return std::is_same_v<Entry, detail::no_entry> || cache.is_empty();",
+        "return true;",
+        law=3),
     "page_given_with_its_owner": bug(
         "unit/row/page_map.cpp",
         "arena.set_owner(memory + at, nullptr);",

@@ -47,10 +47,10 @@ BUGS = {
         "scope.tree.remove(w_); scope.look_from(*w_.by);",
         "scope.tree.remove(w_);",
         law=4),
-    "waiter_is_passed_by_for_ever": bug(
-        "unit/reclaim/waiting.cpp",
-        "++first->bypasses;",
-        "static_cast<void>(first);",
+    "free_slots_pass_one_that_is_due_for_ever": bug(
+        "unit/reclaim/fairness.cpp",
+        "return !detail::goes_behind_due(account_.node(), asked, give_idle);",
+        "return true;",
         law=4),
     "due_one_waits_for_a_task_behind_it": bug(
         "unit/reclaim/fairness.cpp",
@@ -77,6 +77,11 @@ BUGS = {
         "if (notifies_) notify_unused();",
         "",
         law=4),
+    "object_with_idle_pages_rests": bug(
+        "unit/reclaim/resting.cpp",
+        "wake(); static_cast<void>(detail::notify_unused(account_.node()));",
+        "static_cast<void>(detail::notify_unused(account_.node()));",
+        law=4),
     "one_that_waits_in_a_call": bug(
         "unit/reclaim/waiting.cpp",
         "!user_call::is_inside_any() && by.is_open()",
@@ -92,11 +97,11 @@ BUGS = {
         "if (runs_at(at)) return beginning::other_runs;",
         "",
         law=5),
-    "watermark_asks_inside_a_call": bug(
-        "unit/account/watermark.cpp",
-        "|| user_call::is_inside_any() || cost_cap::now() == reclaimer::idle) return;",
-        "|| cost_cap::now() == reclaimer::idle) return;",
-        law=5),
+    "news_is_lost_where_another_sweep_runs": bug(
+        "unit/account/reservation_requests.cpp",
+        "reclaimers::beginning::begun) return false; take_news();",
+        "reclaimers::beginning::begun) return take_news(), false; take_news();",
+        law=4),
     "hold_asks_before_it_is_confirmed": bug(
         "unit/account/watermark.cpp",
         "if (how == charge_mode::checked) free_ahead(a);",

@@ -29,9 +29,4 @@ BUGS = {
         "got += scan(page, cut, at_ + group, out + got, n - got);",
         "got += scan(page, cut, at_ + group, out + got, n - got);" + wait(3, 300) + "hints_[cursor_].fetch_and(~(some & (0 - some)));",
         law=3),
-    "empty_pages_never_noted": bug(
-        "unit/row/row_heap.cpp",
-        "const bool note = (was & noted) == 0 && count(now) >= static_cast<std::int64_t>(whole);",
-        "const bool note = false;",
-        law=3),
 }

@@ -4,8 +4,8 @@ from .bug import bug
 BUGS = {
     "floor_in_use_is_given_away": bug(
         "unit/account/reservations.cpp",
-        "if (!found.charged()) { // what the account uses of these bytes stays charged",
-        "if (false) {",
+        "then = max(need.after, c.of->totals().total());",
+        "then = need.after;",
         law=1),
     "promised_bytes_are_not_reserved": bug(
         "unit/task/executor.cpp",
@@ -14,7 +14,7 @@ BUGS = {
         law=1),
     "executor_hears_of_no_free_memory": bug(
         "unit/task/executor.cpp",
-        "if (missing != 0) look_again_at(detail::sum_or_max(memory_.headroom(), missing));",
+        "if (looks_at != 0) look.emplace(memory_, looks_at, me.spot);",
         "",
         law=4),
 }

@@ -20,7 +20,7 @@ TEST_CASE("accounts and what is added to them have the sizes that their headers 
     STATIC_REQUIRE(sizeof(detail::open_counts) == 16);
     STATIC_REQUIRE(sizeof(account_item) == 40);
     STATIC_REQUIRE(sizeof(account_reservation) == 80);
-    STATIC_REQUIRE(sizeof(detail::queued_reservation) == 296);
+    STATIC_REQUIRE(sizeof(detail::queued_reservation) == 440);
     STATIC_REQUIRE(sizeof(reclaimer) == 104);
     STATIC_REQUIRE(sizeof(tenant) == 48);
     STATIC_REQUIRE(sizeof(oom::task) == 24);
@@ -30,10 +30,10 @@ TEST_CASE("accounts and what is added to them have the sizes that their headers 
 
 TEST_CASE("a request takes little of its thread's stack, and nothing before it is refused") {
     using namespace allot;
-    STATIC_REQUIRE(sizeof(detail::memory_request) == 96);
-    STATIC_REQUIRE(sizeof(detail::waiter) == 256);
+    STATIC_REQUIRE(sizeof(detail::memory_request) == 112);
+    STATIC_REQUIRE(sizeof(detail::waiter) == 264);
     STATIC_REQUIRE(sizeof(detail::waits_of_level) == 40);
-    STATIC_REQUIRE(sizeof(detail::account_steps) == 848);
+    STATIC_REQUIRE(sizeof(detail::account_steps) == 864);
     STATIC_REQUIRE(sizeof(wait_limit) == 24);
     STATIC_REQUIRE(sizeof(cancellation) == 24);
 }

@@ -204,9 +204,10 @@ TEST_CASE("a request that accounts beside each other refuse in turn sleeps at th
     int tries = 0;
     do { // the end of the wait alone lets it try again
         ++tries;
-        REQUIRE(waits.begin_try(tries % 2 != 0 ? by_b : by_a));
+        asked.why = tries % 2 != 0 ? by_b : by_a;
+        REQUIRE(waits.begin_try(asked.why));
         waits.end_try(false);
-    } while (tries != 1000 && waits.sleep(tries % 2 != 0 ? by_b : by_a));
+    } while (tries != 1000 && waits.sleep(asked));
     a.refund(100), b.refund(100);
     CHECK((tries == 2 && allot::sys::fine_clock::now() >= end));
 }

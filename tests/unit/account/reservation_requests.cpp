@@ -11,7 +11,10 @@
 #include <allot/ledger/tree.hpp>
 #include <allot/oom/arbiter.hpp>
 #include <allot/oom/task.hpp>
+#include <allot/reclaim/cost_cap.hpp>
+#include <allot/reclaim/reclaimer.hpp>
 #include <allot/row_manager.hpp>
+#include <allot/task/quota.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -28,6 +31,7 @@
 using allot::account;
 using allot::account_reservation;
 using allot::charge_outcome;
+using allot::charge_status;
 using allot::limit;
 using allot::name;
 using namespace allot::literals;
@@ -52,6 +56,27 @@ struct keeper {
 };
 bool queued(const account_reservation& r) { return !r && r.status().outcome == charge_outcome::queued; }
 const allot::leak_sink unheard{[](void*, std::string_view) noexcept {}, nullptr};
+
+// A call frees `has` bytes of what the test has charged to its account.
+struct cache : allot::reclaimer {
+    explicit cache(account& a, std::uint32_t cost = 1) : reclaimer("cache", cost), at(a) { at.add(*this); }
+    ~cache() { at.remove(*this); }
+    bool reclaim(const allot::shortage& s) noexcept override {
+        requester = s.requester;
+        requested = s.why.requested;
+        thread = std::this_thread::get_id();
+        if (inside) inside();
+        const std::size_t now = std::exchange(has, 0);
+        at.refund(now);
+        return now != 0;
+    }
+    account& at;
+    std::size_t has = 0;
+    const account* requester = nullptr;
+    std::size_t requested = 0;
+    std::thread::id thread;
+    std::function<void()> inside;
+};
 
 } // namespace
 
@@ -661,4 +686,465 @@ TEST_CASE("a reservation that waits beside another one sleeps", "[accounts][rese
     other.refund(100);
     waits.join();
     CHECK_FALSE(sort.reserve_for(150, 1_ms)); // it ends
+}
+
+TEST_CASE(
+    "a queued reservation asks idle memory and reclaimers at each piece of news, once, on the thread that brings it",
+    "[accounts][reservations][waiting][reclaim]") {
+    account root{name{"root"}, limit{100}}, sort{root, name{"sort"}};
+    cache idle{root, allot::reclaimer::idle}, old{root, 2};
+    REQUIRE(root.try_charge(100));
+    keeper k;
+    CHECK(queued(sort.reserve_for(60, k.later)));
+    const std::size_t before = old.calls(), idle_before = idle.calls();
+    CHECK(before != 0); // asked before it was queued
+    root.refund(50);
+    REQUIRE(root.try_charge(50)); // numbers of accounts are no news to these
+    CHECK(old.calls() == before);
+    CHECK(idle.calls() == idle_before);
+
+    SECTION("in vain") {
+        root.notify_unused();
+        const std::size_t once = old.calls(), idle_once = idle.calls();
+        CHECK(once == before + 2); // a pass, a critical one
+        root.refund(50);
+        REQUIRE(root.try_charge(50));
+        CHECK(old.calls() == once);
+        CHECK(idle.calls() == idle_once);
+        root.refund(100);
+        CHECK(k.calls == 1);
+    }
+    SECTION("reclaimers") {
+        old.has = 60;
+        std::thread brings{[&] {
+            root.notify_unused();
+            CHECK(k.calls == 1);
+            CHECK(k.thread == std::this_thread::get_id());
+            CHECK(old.thread == std::this_thread::get_id());
+        }};
+        brings.join();
+        CHECK(old.requester == &root); // that refuses it
+        root.refund(40);
+    }
+    SECTION("idle memory before reclaimers, whose bytes stay") {
+        idle.has = 60, old.has = 40;
+        sort.notify_unused();
+        CHECK(k.calls == 1);
+        CHECK(idle.has == 0);
+        CHECK(old.has == 40);
+        root.refund(40);
+    }
+    SECTION("one that is added") {
+        {
+            cache late{sort};
+            late.at.notify_unused();
+            CHECK(late.calls() != 0);
+        }
+        struct gives final : allot::reclaimer {
+            explicit gives(account& a) : reclaimer("gives"), at(a) {}
+            bool reclaim(const allot::shortage&) noexcept override { return at.refund(100), true; }
+            account& at;
+        } added{root};
+        root.add(added);
+        CHECK(k.calls == 1);
+        root.remove(added);
+    }
+    SECTION("a promise of several accounts") {
+        allot::quota both{root};
+        account join{root, name{"join"}};
+        int calls = 0;
+        k.later.cancel();
+        const auto s = both.request({{sort, 30}, {join, 40}}, [&](const charge_status& how) {
+            CHECK(how);
+            ++calls;
+        });
+        CHECK(s.outcome == charge_outcome::queued);
+        old.has = 70;
+        root.notify_unused();
+        CHECK(calls == 1);
+        CHECK(both.promised(join) == 40);
+        root.refund(30);
+        both.release();
+    }
+    k.got.release();
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
+}
+
+TEST_CASE("bytes that are coming serve a queued reservation; where they have arrived or failed it asks again",
+          "[accounts][reservations][waiting][reclaim]") {
+    struct writer final : allot::reclaimer {
+        writer() : reclaimer("writer") {}
+        bool reclaim(const allot::shortage&) noexcept override {
+            if (coming() == 0 && parts != 0) --parts, comes(20);
+            return false;
+        }
+        int parts = 5;
+    } writes;
+    account root{name{"root"}, limit{100}}, sort{root, name{"sort"}};
+    REQUIRE(root.try_charge(100));
+    keeper k;
+    CHECK(queued(sort.reserve_for(60, k.later)));
+    cache behind{root, 2};
+    root.add(writes);
+    CHECK(writes.parts == 4);
+    CHECK(behind.calls() != 0); // 20 are not enough
+    for (int i = 0; i != 2; ++i) {
+        root.refund(20);
+        CHECK(writes.parts == 4 - i); // numbers are no news
+        writes.arrived(20);
+        CHECK(writes.parts == 3 - i);
+    }
+    const std::size_t calls = behind.calls();
+    root.notify_unused(); // it waits for what is coming
+    CHECK(behind.calls() == calls);
+    writes.failed(20);
+    CHECK(writes.parts == 1);
+    CHECK(k.calls == 0);
+    root.refund(20);
+    CHECK(k.calls == 1);
+    writes.arrived(20);
+    root.refund(40);
+    root.remove(writes);
+}
+
+TEST_CASE(
+    "what is freed for queued reservations goes to all of them, in their order, and none is called in another call",
+    "[accounts][reservations][waiting][reclaim]") {
+    account root{name{"root"}, limit{100}}, sort{root, name{"sort"}};
+    cache old{root};
+    REQUIRE(root.try_charge(100));
+    std::string order;
+    std::deque<request> many;
+    bool is_called = false;
+    old.inside = [&] { is_called = true; };
+    for (int i = 0; i != 40; ++i) {
+        many.emplace_back([&, i](account_reservation r) {
+            order += static_cast<char>('0' + i);
+            CHECK(is_called);
+            r.release();
+            REQUIRE(root.try_charge(100)); // for the next one it is asked anew
+            old.has = 100;
+            is_called = false;
+        });
+        CHECK(queued(sort.reserve_for(50, many.back())));
+    }
+    old.has = 100;
+    root.notify_unused();
+    std::string expected;
+    for (int i = 0; i != 40; ++i) expected += static_cast<char>('0' + i);
+    CHECK(order == expected);
+    root.refund(100);
+}
+
+TEST_CASE("asking in vain for one reservation is in vain for its level, but for a higher cap",
+          "[accounts][reservations][waiting][reclaim]") {
+    account root{name{"root"}, limit{100}}, sort{root, name{"sort"}};
+    cache cheap{root, 1}, dear{root, 5};
+    REQUIRE(root.try_charge(100));
+    std::deque<keeper> many(50);
+    for (keeper& k : many) CHECK(queued(sort.reserve_for(50, k.later)));
+    std::size_t before = cheap.calls();
+    root.notify_unused();
+    CHECK(cheap.calls() == before + 2);
+    for (keeper& k : many) k.later.cancel();
+
+    keeper capped, any;
+    before = dear.calls();
+    {
+        const allot::cost_cap most{1};
+        CHECK(queued(sort.reserve_for(50, capped.later)));
+    }
+    root.notify_unused();
+    CHECK(dear.calls() == before);
+    CHECK(queued(sort.reserve_for(50, any.later)));
+    before = dear.calls();
+    {
+        const allot::cost_cap of_this_thread{1};
+        root.notify_unused();
+    }
+    CHECK(dear.calls() == before); // not by a thread under a lower cap
+    CHECK_FALSE(sort.try_charge(1));
+    CHECK(dear.calls() == before + 4); // two calls for the charge
+    root.refund(100);
+    CHECK(capped.calls + any.calls == 2);
+}
+
+TEST_CASE("news inside the call of a reclaimer is asked for behind it; no callback is called there",
+          "[accounts][reservations][waiting][reclaim]") {
+    account root{name{"root"}, limit{100}}, sort{root, name{"sort"}}, join{root, name{"join"}};
+    cache brings{root, 1}, old{root, 2};
+    REQUIRE(root.try_charge(100));
+    keeper k;
+    CHECK(queued(sort.reserve_for(50, k.later)));
+    brings.inside = [&] {
+        if (brings.requester != &join) return;
+        const std::size_t calls = old.calls();
+        old.has = 60;
+        root.notify_unused();
+        CHECK(old.calls() == calls);
+        CHECK(k.calls == 0);
+    };
+    old.inside = [&] { CHECK(k.calls == 0); };
+    CHECK(join.try_charge(10)); // the cache frees 60 for it
+    CHECK(k.calls == 1);
+    CHECK(k.got);
+    k.got.release();
+
+    struct : allot::account_listener {
+        void after(const account& a, std::size_t, const charge_status&) noexcept override {
+            const_cast<account&>(a.root()).notify_unused();
+        }
+    } heard;
+    old.inside = nullptr;
+    REQUIRE(root.try_charge(50));
+    CHECK(queued(sort.reserve_for(50, k.later)));
+    join.add(heard);
+    join.refund(2);
+    old.has = 50;
+    const std::size_t calls = old.calls();
+    CHECK(join.try_charge(1)); // is heard
+    CHECK(old.calls() == calls);
+    join.remove(heard);
+    CHECK(join.try_charge(1)); // the next request asks
+    CHECK(k.calls == 2);
+    root.refund(40);
+    join.refund(10);
+}
+
+TEST_CASE("news that comes while a reservation is refused, and before it is queued, is asked for behind that",
+          "[accounts][reservations][waiting][reclaim]") {
+    account root{name{"root"}, limit{100}}, sort{root, name{"sort"}};
+    cache old{root, 1}, brings{root, 2};
+    REQUIRE(root.try_charge(100));
+    keeper k;
+    brings.inside = [&] {
+        if (brings.calls() != 2) return; // the last call of the critical pass
+        old.has = 60;
+        root.notify_unused();
+    };
+    CHECK(queued(sort.reserve_for(60, k.later)));
+    CHECK(k.calls == 1);
+    root.refund(40);
+}
+
+TEST_CASE("while another thread calls reclaimers, news for queued reservations is left to it",
+          "[accounts][reservations][waiting][reclaim]") {
+    const support::rescue ends{"news beside a call of a reclaimer"};
+    for (const bool at_another_level : {false, true}) {
+        account root{name{"root"}, limit{100}}, sort{root, name{"sort"}};
+        account top{name{"top"}, limit{100}}, query{top, name{"query"}, limit{100}}, scan{query, name{"scan"}};
+        account &home = at_another_level ? query : root, &other = at_another_level ? top : root;
+        keeper k;
+        REQUIRE(home.try_charge(100));
+        cache old{home};
+        CHECK(queued((at_another_level ? scan : sort).reserve_for(50, k.later)));
+        std::atomic<int> stage{0};
+        old.inside = [&] {
+            if (old.requested == 50) old.has = 60;
+            if (old.requested == 50 || stage != 0) return;
+            stage = 1;
+            while (stage == 1) std::this_thread::yield();
+        };
+        std::thread sweeps{[&] {
+            CHECK_FALSE(other.try_charge(60));
+            if (at_another_level) { // behind a request that is not below that level, it is left to the next one
+                home.refund(1);
+                CHECK(scan.try_charge(1));
+            }
+            CHECK(old.thread == std::this_thread::get_id());
+            CHECK(old.requester == &home);
+            CHECK(k.calls == 1);
+        }};
+        while (stage == 0) std::this_thread::yield();
+        const std::size_t calls = old.calls();
+        home.notify_unused(); // returns
+        CHECK(old.calls() == calls);
+        CHECK(k.calls == 0);
+        stage = 2;
+        sweeps.join();
+        k.got.release();
+        if (at_another_level) scan.refund(1);
+        home.refund(at_another_level ? 39 : 40);
+    }
+}
+
+TEST_CASE(
+    "rows and blocks are released without a call for others: the next request of the tree asks, or the end of a handle",
+    "[accounts][reservations][waiting][reclaim]") {
+    struct pages : allot::policies<allot::ledger::tree, allot::oom::null> {};
+    account root{name{"root"}, limit{8_MiB}}, sort{root, name{"sort"}}, scan{root, name{"scan"}};
+    allot::row_manager<pages> rows{root, allot::page_bytes{64_KiB}};
+    allot::chunk_arena<pages> blocks{root, limit{8_MiB}, allot::page_bytes{64_KiB}};
+    keeper k;
+    const auto queue = [&] { CHECK(queued(sort.reserve_for(6_MiB, k.later))); };
+    SECTION("rows") {
+        void* const row = rows.try_allocate(4_MiB);
+        queue();
+        rows.release(row);
+        CHECK(k.calls == 0); // a release makes no system call
+        CHECK(scan.try_charge(1));
+        CHECK(k.calls == 1);
+        scan.refund(1);
+    }
+    SECTION("blocks") {
+        const allot::block b = blocks.try_allocate(4_MiB);
+        queue();
+        blocks.deallocate(b.address);
+        CHECK(k.calls == 0);
+        CHECK(scan.try_charge(1));
+        CHECK(k.calls == 1);
+        scan.refund(1);
+    }
+    SECTION("empty pages that are returned to the arena") {
+        void* const row = rows.try_allocate(4_MiB);
+        queue();
+        rows.release(row);
+        CHECK(rows.release_empty_pages() == 0);
+        CHECK(k.calls == 1);
+    }
+    SECTION("the end of a handle") {
+        std::vector<void*> all;
+        {
+            auto mine = rows.local();
+            while (root.used() < 3_MiB) all.push_back(mine.allocate(60'000));
+            queue();
+            for (void* const row : all) mine.release(row);
+        }
+        CHECK(k.calls == 1);
+    }
+    k.got.release();
+    CHECK(root.verify());
+}
+
+TEST_CASE("where another level refuses a queued reservation then, what may help there is asked",
+          "[accounts][reservations][waiting][reclaim]") {
+    account root{name{"root"}, limit{1000}}, query{root, name{"query"}, limit{300}}, sort{query, name{"sort"}};
+    account other{root, name{"other"}};
+    cache old{other};
+    REQUIRE(query.try_charge(200));
+    REQUIRE(other.try_charge(old.has = 800));
+    keeper k;
+    SECTION("by a higher limit") {
+        CHECK(queued(sort.reserve_for(200, k.later))); // the query's limit
+        CHECK(old.calls() == 0);
+        query.set_limit(400); // the root's
+        CHECK(old.has == 0);
+    }
+    SECTION("by a refund: the next request asks") {
+        CHECK(queued(sort.reserve_for(200, k.later)));
+        query.refund(100);
+        CHECK(k.calls == 0);
+        CHECK(other.try_charge(1));
+    }
+    CHECK(k.calls == 1);
+    k.got.release();
+    query.refund(query.used()), other.refund(other.used());
+}
+
+TEST_CASE("news of a reclaimer that reaches below is for those that wait there, with the next request",
+          "[accounts][reservations][waiting][reclaim]") {
+    account root{name{"root"}}, query{root, name{"query"}, limit{100}}, sort{query, name{"sort"}};
+    struct reaches final : allot::reclaimer {
+        explicit reaches(account& a) : reclaimer("reaches", 1, reach::below_too), at(a) {}
+        bool reclaim(const allot::shortage&) noexcept override {
+            const std::size_t now = std::exchange(has, 0);
+            at.refund(now);
+            return now != 0;
+        }
+        account& at;
+        std::size_t has = 0;
+    } store{query};
+    root.add(store);
+    REQUIRE(query.try_charge(90));
+    keeper k;
+    CHECK(queued(sort.reserve_for(60, k.later)));
+    CHECK(sort.try_charge(1)); // without news it asks nobody
+    store.has = 80;
+    CHECK(sort.try_charge(1));
+    CHECK(store.has == 80);
+    root.notify_unused();
+    CHECK(sort.try_charge(1));
+    CHECK(k.calls == 1);
+    k.got.release();
+    root.remove(store);
+    query.refund(query.used() - sort.used()), sort.refund(sort.used());
+}
+
+TEST_CASE("a callback that frees memory of another tree grants reservations there", "[accounts][reservations]") {
+    account one{name{"one"}, limit{100}}, other{name{"other"}, limit{100}};
+    REQUIRE(one.try_charge(100));
+    REQUIRE(other.try_charge(100));
+    keeper there, same;
+    CHECK(queued(other.reserve_for(60, there.later)));
+    CHECK(queued(one.reserve_for(60, same.later)));
+    int inside = 0;
+    request first{[&](account_reservation) {
+        other.refund(80);
+        inside = there.calls;
+        one.refund(80);
+        CHECK(same.calls == 0); // of its own tree: behind it
+    }};
+    CHECK(one.when_free(SIZE_MAX, first).outcome == charge_outcome::over_limit); // no limit could ever admit it
+    CHECK(one.when_free(10, first).outcome == charge_outcome::queued);
+    one.refund(20);
+    CHECK(inside == 1);
+    CHECK(same.calls == 1);
+    there.got.release(), same.got.release();
+    other.refund(20);
+}
+
+TEST_CASE("news that races a reservation that is just queued, and other news, is not lost",
+          "[accounts][reservations][waiting][reclaim]") {
+    const support::rescue ends{"news beside reservations that are queued"};
+    account root{name{"root"}, limit{100}};
+    struct shared final : allot::reclaimer {
+        explicit shared(account& a) : reclaimer("shared"), at(a) { at.add(*this); }
+        ~shared() { at.remove(*this); }
+        bool reclaim(const allot::shortage&) noexcept override {
+            const std::size_t now = open ? has.exchange(0) : 0;
+            at.refund(now);
+            return now != 0;
+        }
+        account& at;
+        std::atomic<std::size_t> has{0};
+        std::atomic<bool> open{false};
+    } first{root}, second{root};
+    for (int i = 0; i != 400; ++i) {
+        REQUIRE(root.try_charge(100));
+        first.has = second.has = 50;
+        std::atomic<int> go{0}, calls{0};
+        const auto start = [&] {
+            ++go;
+            while (go != 4) {
+            }
+        };
+        std::vector<std::jthread> all;
+        for (shared* const has : {&first, &second})
+            all.emplace_back([&, has] {
+                start();
+                has->open = true;
+                root.notify_unused();
+            });
+        for (int t = 0; t != 2; ++t)
+            all.emplace_back([&] {
+                account sort{root, name{"sort"}};
+                std::atomic<bool> called{false};
+                request later{[&](account_reservation r) {
+                    CHECK(r);
+                    ++calls;
+                    r.release();
+                    called = true;
+                }};
+                start();
+                account_reservation now = sort.reserve_for(100, later);
+                calls += bool(now);
+                now.release();
+                while (queued(now) && !called) std::this_thread::yield();
+            });
+        all.clear();
+        CHECK(calls == 2);
+        first.open = second.open = false;
+        REQUIRE(root.used() == 0);
+    }
 }

@@ -351,3 +351,50 @@ TEST_CASE("credit that the refusing account cannot recall is among the holders",
     CHECK(page.find("leaf: 0 bytes charged, 1 MiB credit") != std::string::npos);
 #endif
 }
+
+TEST_CASE("a transfer out of an account with bytes to come fits where a refund and a charge would",
+          "[accounts][reservations]") {
+    const bool below = GENERATE(false, true), by_force = GENERATE(false, true);
+    account root{name{"root"}, limit{600}}, query{root, name{"query"}}, scan{query, name{"scan"}},
+        other{root, name{"other"}};
+    account& keeps = below ? query : scan; // who has bytes to come
+    REQUIRE(scan.try_charge(500));
+    allot::account_reservation sure = keeps.reserve_for(10, 0_ms);
+    REQUIRE(sure);
+    const auto move = [&](account& from, account& to, std::size_t bytes) {
+        return by_force ? account::transfer(from, to, bytes) : account::try_transfer(from, to, bytes);
+    };
+    CHECK(root.used() == 510);
+    CHECK(move(scan, other, 500).fitted());
+    CHECK(root.used() == 510);
+    CHECK(root.promised() == 10);
+    CHECK(root.peak() == 510);
+    CHECK(root.stats().beyond == 0);
+    CHECK(keeps.stats().reservation == 10);
+    CHECK(scan.try_charge(10));
+    CHECK(root.used() == 510);
+    CHECK(move(scan, other, 10).fitted()); // it is to come again
+    CHECK(root.used() == 520);
+    CHECK(move(other, scan, 10).fitted());
+    CHECK(root.used() == 510);
+    CHECK(move(other, scan, 90).fitted()); // 80 of them beside what is promised
+    CHECK(root.used() == 510);
+    other.refund(410);
+    CHECK(root.used() == 100);
+    scan.refund(100);
+    CHECK(root.used() == 10);
+    sure.release();
+
+    // Nothing changes above the lowest account that is above both.
+    account sort{query, name{"sort"}};
+    REQUIRE(scan.try_charge(400));
+    sure = scan.reserve_for(10, 0_ms);
+    allot::account_reservation all = query.reserve_for(50, 0_ms);
+    CHECK(root.used() == 460);
+    CHECK(move(scan, sort, 400).fitted());
+    CHECK(root.used() == 460);
+    sort.refund(400), sure.release(), all.release();
+    CHECK(root.used() == 0);
+    CHECK(root.peak() == 520);
+    CHECK(root.verify());
+}

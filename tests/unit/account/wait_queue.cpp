@@ -55,7 +55,7 @@ struct waiters {
         return numbers;
     }
     void announce(const waiter* from = nullptr) {
-        if (from == nullptr) return queue.announce();
+        if (from == nullptr) return static_cast<void>(queue.announce());
         queue.each([&](waiter& o) {
             if (&o != from && (o.trying || o.slept >= from->began)) queue.note_missed(o);
         });

@@ -1,8 +1,10 @@
 // Bytes that are reserved for a buffer before it is allocated.
 #include <support/buffer_fixture.hpp>
+#include <support/device_sets.hpp>
 
 #include <allot/chunk_arena.hpp>
 #include <allot/ledger/pool.hpp>
+#include <allot/row_manager.hpp>
 
 TEST_CASE_METHOD(fixture, "reserved bytes pay for one buffer of the sum, whatever others charge",
                  "[buffer][reservation]") {
@@ -122,4 +124,68 @@ TEST_CASE("a promise is whole again where the arena has no page for it", "[buffe
     all.clear();
     CHECK(memory.try_allocate(query, 60'000));
     other.refund(rest);
+}
+
+namespace {
+
+struct pooled_device : allot::policies<on_simulated, allot::order::stream, allot::ledger::pool, allot::oom::null> {};
+struct pooled_rows : allot::policies<allot::ledger::pool, allot::oom::null> {};
+
+// A pool of an engine of 64 MiB, half of which a query has reserved, and others use the rest.
+template <class Memory> void check_promise_pays(account& engine, Memory& pool, std::size_t each, std::size_t most) {
+    const allot::buffer_memory memory{pool};
+    account query{engine, name{"query"}}, other{engine, name{"other"}};
+    const auto promised = query.reserve_for(32_MiB, 0_ms);
+    REQUIRE(promised);
+    other.charge(engine.headroom());
+    for (int round = 0; round != 2; ++round) {
+        std::vector<allot::buffer> all;
+        charge_status why;
+        while (allot::buffer b = memory.try_allocate(query, each, &why)) all.push_back(std::move(b));
+        CHECK((why.outcome == charge_outcome::over_limit && why.at == &engine));
+        CHECK(all.size() == most);
+        CHECK(engine.verify());
+        if (round == 0) CHECK((engine.used() == 64_MiB && engine.peak() == 64_MiB)); // then blocks have come back
+        CHECK(!memory.try_allocate(other, each));                                    // has reserved nothing
+    }
+    other.refund(other.used());
+}
+
+} // namespace
+
+TEST_CASE("what a query has reserved pays for pieces of a device", "[buffer][reservation][device]") {
+    allocator_machine m;
+    account engine{name{"engine"}, limit{64_MiB}};
+    allot::device_allocator<pooled_device> gpu{m.api, engine};
+    allot::on_stream at{gpu, m.a};
+    check_promise_pays(engine, at, 4_MiB, 8);
+    gpu.leave(m.a);
+}
+
+TEST_CASE("what a query has reserved pays for pages of rows", "[buffer][reservation]") {
+    account engine{name{"engine"}, limit{64_MiB}};
+    allot::row_manager<pooled_rows> rows{engine};
+    check_promise_pays(engine, rows, 1_MiB, 30); // of pages that each fill 1 MiB and some
+}
+
+TEST_CASE("a promise is whole again where the device has no piece for it", "[buffer][reservation][device]") {
+    allocator_machine m{{.total_bytes = 32_MiB}};
+    account engine{name{"engine"}, limit{64_MiB}}, query{engine, name{"query"}}, other{engine, name{"other"}};
+    allot::device_allocator<pooled_device> gpu{m.api, engine};
+    allot::on_stream at{gpu, m.a};
+    const allot::buffer_memory memory{at};
+    std::vector<allot::buffer> all;
+    while (allot::buffer b = memory.try_allocate(other, 3_MiB)) all.push_back(std::move(b));
+    const auto promised = query.reserve_for(16_MiB, 0_ms);
+    REQUIRE(promised);
+    const std::size_t rest = engine.headroom();
+    other.charge(rest);
+    charge_status why;
+    CHECK(!memory.try_allocate(query, 3_MiB, &why));
+    CHECK((why.by == allot::refuser::device && query.stats().reservation == 16_MiB && engine.verify()));
+    all.clear();
+    CHECK(memory.try_allocate(query, 3_MiB));
+    CHECK(query.stats().reservation == 16_MiB);
+    other.refund(rest);
+    gpu.leave(m.a);
 }

@@ -16,6 +16,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -222,6 +223,34 @@ TEST_CASE("a channel closes while global rows live, and opens again", "[channels
     f.all->open(1);
     f.all->channel(1).release(more), f.all->channel(1).release(row);
     CHECK((f.all->global().live_rows() == 0 && f.parts_are_equal()));
+}
+
+TEST_CASE("parts that fit one by one, and not together, are refused as one request, and wait as one", "[channels]") {
+    fixture f{4, {.limit = 8_MiB}};
+    account other{f.engine, name{"other"}};
+    void* const first = f.all->global().allocate(1000); // what comes once, as books, has come
+    const std::size_t before = f.engine.used(), part = f.all->global_part(0);
+    REQUIRE(other.try_charge(8_MiB - before - 1_MiB));
+    struct counting final : allot::account_listener {
+        int calls = 0;
+        void after(const account&, std::size_t, const allot::charge_status&) noexcept override { ++calls; }
+        void released(const account&, std::size_t) noexcept override { ++calls; }
+    } parts; // that come and go
+    f.engine.add(parts);
+    allot::charge_status why;
+    CHECK(f.all->global().try_allocate(2_MiB, allot::untyped, &why) == nullptr); // a fourth of it would fit
+    CHECK((std::string{why.name} == "engine" && why.requested > 1_MiB && why.requested <= 2_MiB + 64_KiB));
+    CHECK((f.engine.used() == 7_MiB && f.all->global_part(0) == part && f.parts_are_equal()));
+    CHECK((f.engine.peak() == 7_MiB && parts.calls == 0));
+    f.engine.remove(parts);
+    std::jthread refunds{[&] {
+        while (f.engine.stats().waiting == 0) std::this_thread::yield();
+        other.refund(7_MiB - before);
+    }};
+    void* const row = f.all->global().allocate_for(2_MiB, 3'600'000_ms);
+    CHECK((row != nullptr && f.parts_are_equal()));
+    refunds.join();
+    f.all->global().release(row), f.all->global().release(first);
 }
 
 TEST_CASE("random calls of channels beside a plain reference", "[channels][model]") {

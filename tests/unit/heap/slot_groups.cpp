@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <random>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -134,4 +135,39 @@ TEST_CASE("a heap that is cut anew has no group of its former slots", "[heap]") 
     for (std::byte* row : others) h.heap->push(row);
     CHECK(in_group == 0);
     h.check(0);
+}
+
+namespace {
+
+// The entry of a cache that others keep its user out of: at the k-th time where bit k is set, and never from the 6th
+// on.
+struct kept_out {
+    unsigned times;
+    bool enter() noexcept { return (std::exchange(times, times / 2) & 1) == 0; }
+    void leave() noexcept {}
+};
+
+} // namespace
+
+TEST_CASE("a user who is kept out of a cache with slots and then let in loses none", "[heap]") {
+    for (const std::size_t cached : {0u, 1u, 34u, 64u, 65u, 100u})
+        for (const bool are_freed : {false, true})
+            for (unsigned times = 0; times != 64; ++times) {
+                used_heap h(64);
+                std::vector<std::byte*> rows = h.take(700);
+                if (are_freed) // the pages have freed slots
+                    for (int i = 0; i != 300; ++i) h.heap->push(rows.back()), rows.pop_back();
+                h.heap->reclaim(true);
+                h.heap->flush(h.cache);
+                for (std::size_t i = 0; i != cached; ++i) h.give(rows.back()), rows.pop_back();
+                h.check(rows.size());
+                kept_out entry{times};
+                std::byte* const row = h.request([&](auto& asked) { return h.heap->refill(h.cache, entry, asked); });
+                REQUIRE(row != nullptr);
+                CHECK(std::find(rows.begin(), rows.end(), row) == rows.end());
+                rows.push_back(row);
+                h.check(rows.size());
+                for (std::byte* const each : rows) h.give(each);
+                h.check(0);
+            }
 }

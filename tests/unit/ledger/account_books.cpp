@@ -57,7 +57,8 @@ TEST_CASE("books beyond the first ones below a root are charged, and refunded at
     account root{name{"root"}, limit{64_MiB}};
     {
         account one{root, name{"one"}}, other{root, name{"other"}};
-        allot::detail::account_books first{allot::detail::node_of(one)}, second{allot::detail::node_of(other)};
+        allot::detail::rest none;
+        account_books first{allot::detail::node_of(one), none}, second{allot::detail::node_of(other), none};
         first.owe(most_uncharged - 4_KiB);
         CHECK(pay(first));
         CHECK(root.used() == 0);
@@ -78,7 +79,8 @@ TEST_CASE("books beyond the first ones below a root are charged, and refunded at
         CHECK(root.used() == 0);
     }
     account later{root, name{"later"}};
-    account_books books{allot::detail::node_of(later)};
+    allot::detail::rest none;
+    account_books books{allot::detail::node_of(later), none};
     books.owe(most_uncharged - 4_KiB);
     CHECK(pay(books));
     CHECK(root.used() == 0); // those that were uncharged have ended
@@ -86,7 +88,8 @@ TEST_CASE("books beyond the first ones below a root are charged, and refunded at
 
 TEST_CASE("a refusal of books changes nothing, and says which account refuses", "[ledger][books]") {
     account root{name{"root"}, limit{4_KiB}};
-    account_books books{allot::detail::node_of(root)};
+    allot::detail::rest none;
+    account_books books{allot::detail::node_of(root), none};
     books.owe(most_uncharged + 1);
     memory_request asked{1};
     for (int k = 0; k != 2; ++k) {
@@ -107,7 +110,8 @@ TEST_CASE("a refusal of books changes nothing, and says which account refuses", 
 TEST_CASE("books that replace others offer nothing before they are paid, whatever is asked meanwhile",
           "[ledger][books]") {
     account root{name{"root"}, limit{32_KiB}}, other{root, name{"other"}};
-    account_books uses_all{allot::detail::node_of(other)}, books{allot::detail::node_of(root)};
+    allot::detail::rest none;
+    account_books uses_all{allot::detail::node_of(other), none}, books{allot::detail::node_of(root), none};
     uses_all.owe(most_uncharged);
     REQUIRE(pay(uses_all));
     books.owe(16_KiB);
@@ -157,7 +161,8 @@ TEST_CASE("managers whose own memory a limit refuses cannot be made", "[ledger][
 
 TEST_CASE("row managers and chunk arenas are charged for what they make", "[ledger][books]") {
     account root{name{"root"}, limit{64_MiB}};
-    account_books others{allot::detail::node_of(root)};
+    allot::detail::rest none;
+    account_books others{allot::detail::node_of(root), none};
     others.owe(most_uncharged - 4_KiB);
     REQUIRE(pay(others)); // so all others are charged
     {

@@ -35,12 +35,12 @@ TEST_CASE("a request for pages retries after moves of other threads, eight times
 }
 
 TEST_CASE("a request for pages retries after other threads claimed slots, twice", "[pages]") {
-    CHECK(retries_after([](pages_in_transit& all) { on_another_thread([&] { all.note_claim(); }); }) == 2);
+    CHECK(retries_after([](pages_in_transit& all) { on_another_thread([&] { all.tell_claim(); }); }) == 2);
 }
 
 TEST_CASE("a request for pages does not retry for what its own thread did, or nobody", "[pages]") {
     CHECK(retries_after(move_a_page) == 0);
-    CHECK(retries_after([](pages_in_transit& all) { all.note_claim(); }) == 0);
+    CHECK(retries_after([](pages_in_transit& all) { all.tell_claim(); }) == 0);
     CHECK(retries_after([](pages_in_transit&) {}) == 0);
 }
 

@@ -1,10 +1,13 @@
 #include <support/catch.hpp>
 
+#include <allot/ledger/page_ledger.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/page/charged_pages.hpp>
 #include <allot/page/regrow.hpp>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 using namespace allot::literals;
 
@@ -19,6 +22,7 @@ struct counted {
         return true;
     }
     static bool is_exceeded() noexcept { return false; }
+    static const std::atomic<std::uint32_t>& strain() noexcept { return allot::no_ledger::strain(); }
     void confirm(std::size_t) noexcept {}
     void cancel(std::size_t n) noexcept { bytes -= n; }
     void refund(std::size_t n) noexcept { bytes -= n; }

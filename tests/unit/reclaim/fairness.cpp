@@ -3,19 +3,23 @@
 #include <support/rescue.hpp>
 
 #include <allot/account/account.hpp>
+#include <allot/account/memory_look.hpp>
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/oom/arbiter.hpp>
 #include <allot/oom/retry.hpp>
 #include <allot/oom/scoped_wait.hpp>
+#include <allot/oom/state_machine.hpp>
 #include <allot/oom/task.hpp>
 #include <allot/row_manager.hpp>
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <thread>
+#include <vector>
 
 using namespace allot::literals;
 using allot::account;
@@ -341,4 +345,107 @@ TEST_CASE("requests for rows, blocks and buffers go behind one that is due", "[r
     hog.refund(16_MiB);
     CHECK(due.gets_it());
     big.refund(30_MiB);
+}
+
+namespace {
+
+struct waiting_rows : allot::policies<allot::ledger::tree, allot::oom::null> {};
+
+// Rows whose pages each have a live one, and free slots: no page is empty.
+struct pinned_pages {
+    explicit pinned_pages(account& above) : rows{above, name{"rows"}} {
+        for (int i = 0; i != 5'000; ++i) all.push_back(rows.allocate(2'000));
+        for (std::size_t i = 0; i != all.size(); ++i)
+            if (i % 20 != 0) rows.release(all[i]);
+    }
+    ~pinned_pages() {
+        for (std::size_t i = 0; i < all.size(); i += 20) rows.release(all[i]);
+        for (void* const row : more) rows.release(row);
+    }
+    charge_outcome take(void* row, const allot::charge_status& why) {
+        if (row != nullptr) more.push_back(row);
+        return row != nullptr ? charge_outcome::fits : why.outcome;
+    }
+    charge_outcome take_for() {
+        allot::charge_status why;
+        void* const row = rows.allocate_for(2'000, 1_ms, allot::untyped, &why);
+        return take(row, why);
+    }
+    allot::row_manager<waiting_rows> rows;
+    std::vector<void*> all, more;
+};
+
+} // namespace
+
+TEST_CASE("free slots and unused pages of an object go behind one that is due", "[reclaim][waiting]") {
+    const support::rescue ends{"a request that waits for ever"};
+    account root{name{"root"}, limit{64_MiB}};
+    account hog{root, name{"hog"}}, big{root, name{"big"}};
+    pinned_pages pinned{root};
+    allot::chunk_arena<waiting_rows> blocks{root, name{"blocks"}};
+    const auto some = blocks.allocate(3'000); // its chunk has room for more
+    const std::size_t used = root.used();
+    REQUIRE(hog.try_charge(32_MiB));
+    first_one due{big, 62_MiB - used};
+    until_it_waits(root);
+    for (int i = 0; i != 16; ++i) CHECK(pinned.take_for() == charge_outcome::fits); // they pass it
+    CHECK(root.stats().passed == 16);
+    CHECK(pinned.take_for() == charge_outcome::held_back);
+    allot::charge_status why;
+    CHECK(!blocks.allocate_for(3'000, 1_ms, 8, &why));
+    CHECK(why.outcome == charge_outcome::held_back);
+    CHECK(pinned.take(pinned.rows.try_allocate(2'000), {}) == charge_outcome::fits);
+    const auto block = blocks.try_allocate(3'000);
+    CHECK(block);
+    blocks.deallocate(block), blocks.deallocate(some);
+    hog.refund(32_MiB);
+    CHECK(due.gets_it());
+    CHECK(pinned.take_for() == charge_outcome::fits);
+    big.refund(62_MiB - used);
+}
+
+TEST_CASE("a task whose objects use nothing does not pass for what they keep", "[reclaim][waiting][oom]") {
+    const support::rescue ends{"a request that waits for ever"};
+    struct waits : allot::policies<allot::ledger::tree, allot::oom::state_machine> {};
+    for (const std::size_t bytes : {std::size_t{2'000}, std::size_t{900'000}}) {
+        allot::oom::arbiter tasks;
+        account root{name{"root"}, limit{64_MiB}, tasks};
+        account hog{root, name{"hog"}}, big{root, name{"big"}}, small{root, name{"small"}};
+        allot::row_manager<waits> rows{root, name{"rows"}};
+        allot::oom::task worker{tasks, "worker", 0, &rows.account()}, other{tasks, "other"};
+        running goes_on{other};
+        REQUIRE(hog.try_charge(16_MiB));
+        std::thread big_one{[&] { big.charge_for(60_MiB, allot::forever); }};
+        until_it_waits(root);
+        std::thread works{[&] {
+            allot::oom::task_thread here{worker};
+            std::vector<void*> all;
+            for (std::size_t n = 0; n < 24_MiB; n += bytes) all.push_back(rows.try_allocate(bytes));
+            make_due(small);
+            for (void* const row : all) rows.release(row);
+            rows.release(rows.allocate(bytes)); // behind the one that is due
+            CHECK(big.peak() == 60_MiB);
+        }};
+        until_it_waits(root, 2);
+        CHECK(big.peak() == 0);
+        hog.refund(16_MiB);
+        big_one.join();
+        big.refund(60_MiB);
+        works.join();
+    }
+}
+
+TEST_CASE("one that only looks holds nobody up: it is passed by nobody, and rows take no slower way for it",
+          "[reclaim]") {
+    account root{name{"root"}, limit{1000}};
+    account hog{root, name{"hog"}}, small{root, name{"small"}};
+    REQUIRE(hog.try_charge(500));
+    allot::sys::parking spot;
+    const allot::detail::memory_look look{root, 900, spot};
+    const allot::detail::account_tree& tree = root.node().tree();
+    REQUIRE(tree.has_waiters());
+    for (int i = 0; i != 40; ++i) REQUIRE(small.charge_for(1, allot::forever));
+    CHECK((tree.strain == 0 && !tree.may_have_due() && root.stats().passed == 0));
+    small.refund(40), hog.refund(500);
+    CHECK(!tree.has_waiters()); // it was signalled
 }

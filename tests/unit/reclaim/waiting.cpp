@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace allot::literals;
@@ -215,7 +216,7 @@ TEST_CASE("a deadline ends a wait though unused memory is announced at each try"
     allot::detail::memory_request asked{10};
     asked.why = root.try_charge(10);
     asked.wait = &most;
-    CHECK_FALSE(allot::detail::wait_for(root.node(), asked, [&] { return root.notify_unused(), false; }));
+    CHECK_FALSE(allot::detail::request_again(root.node(), asked, [&] { return root.notify_unused(), false; }));
     root.refund(100);
 }
 
@@ -350,4 +351,64 @@ TEST_CASE("one refund lets no more pass than many", "[reclaim][waiting]") {
     for (auto& t : later) t.join();
     CHECK_FALSE(oldest.result());
     root.refund(root.used());
+}
+
+TEST_CASE("a thread that helps a reclaimer is refused or served, and waits for no call that waits for it",
+          "[reclaim]") {
+    const support::rescue ends{"a helper of a reclaimer"};
+    struct table final : allot::reclaimer {
+        explicit table(account& a) : reclaimer("table", 2), of(a) { of.charge(held), of.add(*this); }
+        ~table() { of.remove(*this); }
+        bool reclaim(const allot::shortage& s) noexcept override {
+            if (is_called.exchange(true)) return false; // a helper's request calls it, too
+            comes(held);
+            s.let_others_go_on();
+            std::thread helper{[&] {
+                tried = of.try_charge(2_MiB); // its buffer
+                waited = of.charge_for(2_MiB, 1_ms);
+                of.refund(held);
+                arrived(held);
+            }};
+            helper.join();
+            held = 0;
+            return true;
+        }
+        account& of;
+        std::size_t held = 14_MiB;
+        std::atomic<bool> is_called{false};
+        allot::charge_status tried, waited;
+    };
+    account engine{name{"engine"}, limit{16_MiB}};
+    account build{engine, name{"build"}}, query{engine, name{"query"}};
+    query.charge(2_MiB);
+    table t{build};
+    CHECK(query.try_charge(4_MiB));
+    CHECK((!t.tried && t.tried.at == &engine && !t.waited));
+    query.refund(6_MiB);
+}
+
+TEST_CASE("a request for no time asks the next reclaimer beside bytes that are coming", "[reclaim]") {
+    struct giver final : allot::reclaimer {
+        giver(account& a, std::uint32_t cost, bool now) : reclaimer("giver", cost), of(a), gives(now) {
+            of.charge(held), of.add(*this);
+        }
+        ~giver() { of.remove(*this), of.refund(held); }
+        bool reclaim(const allot::shortage&) noexcept override {
+            if (!gives) {
+                if (coming() == 0) comes(held);
+                return false;
+            }
+            of.refund(std::exchange(held, 0));
+            return true;
+        }
+        account& of;
+        std::size_t held = 400;
+        const bool gives;
+    };
+    account root{name{"root"}, limit{1000}}, query{root, name{"query"}};
+    giver slow{root, 1, false}, quick{root, 2, true};
+    REQUIRE(query.try_charge(200));
+    CHECK(query.charge_for(300, 0_ms));
+    query.refund(query.used());
+    slow.failed(400);
 }

@@ -6,6 +6,8 @@
 
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
+#include <allot/fit/runs.hpp>
+#include <allot/ledger/pool.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/row_manager.hpp>
 
@@ -369,6 +371,46 @@ TEST_CASE("small buffers whose memory is charged in their own tree sleep until t
     CHECK(a.size() == 4000);
     CHECK(b.size() == 4000);
     beside.refund(beside.used());
+}
+
+TEST_CASE("a buffer sleeps until a pool has a page for it, whatever its account's limit and floor are",
+          "[reclaim][waiting]") {
+    const support::rescue ends{"a buffer that waits for a page of a pool"};
+    struct pooled : allot::policies<allot::ledger::pool> {};
+    for (const bool has_floor : {false, true}) {
+        account engine{name{"engine"}, limit{8_MiB}}, other{engine, name{"other"}};
+        account query{engine, name{"query"}, limit{has_floor ? 8_MiB : 256_KiB}}; // less than a page
+        allot::chunk_arena<pooled> pool{engine, allot::page_bytes{1_MiB}};
+        allot::buffer_memory memory{pool};
+        allot::account_reservation floor;
+        if (has_floor) floor = query.reserve_floor_for(1_MiB, 0_ms);
+        REQUIRE(other.try_charge(engine.limit() - engine.used()));
+        charge_status why;
+        const allot::buffer b = meanwhile(
+            engine, [&] { return memory.allocate_for(query, 3000, allot::forever, &why); },
+            [&] { other.refund(2_MiB); });
+        CHECK(why.fitted());
+        CHECK(query.used() == b.capacity());
+        other.refund(other.used());
+    }
+}
+
+TEST_CASE("a buffer sleeps at the level that refuses what its account's promise does not pay", "[reclaim][waiting]") {
+    const support::rescue ends{"a buffer that waits for a page of a pool beside its promise"};
+    struct pooled : allot::policies<allot::ledger::pool, allot::fit::runs> {};
+    account engine{name{"engine"}, limit{8_MiB}}, filler{engine, name{"filler"}};
+    account query{engine, name{"query"}, limit{1536_KiB}}, op{query, name{"op"}};
+    allot::chunk_arena<pooled> pool{query, allot::page_bytes{512_KiB}};
+    allot::buffer_memory memory{pool};
+    const allot::buffer live = memory.allocate(query, 192_KiB);
+    const allot::account_reservation sure = op.reserve_for(384_KiB, 0_ms);
+    REQUIRE(sure);
+    REQUIRE(filler.try_charge(filler.headroom())); // the query has room beside the promise, the engine has none
+    charge_status why;
+    const allot::buffer b = meanwhile(
+        engine, [&] { return memory.allocate_for(op, 900_KiB, allot::forever, &why); },
+        [&] { filler.refund(filler.used()); }); // the query has no room without the promise
+    CHECK(why.fitted());
 }
 
 TEST_CASE("a buffer that waits for its memory ends when its account or that of the memory is closed",

@@ -536,3 +536,31 @@ TEST_CASE("the end of an object waits for no more than what leaves together", "[
     all.clear();
     f.engine.set_limit(64_KiB);
 }
+
+TEST_CASE_METHOD(fixture, "a request that waits is granted once the home of a store has recovered, or has room",
+                 "[spill][waiting]") {
+    std::vector<handle> all;
+    account query{engine, name{"query"}}, other{disk, name{"other"}};
+    for (int i = 0; i != 16; ++i) all.push_back(put(4'096));
+    const auto wait = [&](auto is_well_again) {
+        std::thread waits{[&] { query.charge_for(8'192, allot::forever); }};
+        support::until([&] { return engine.stats().waiting != 0; });
+        is_well_again();
+        waits.join(); // nobody else has memory to give
+        CHECK(query.used() == 8'192);
+    };
+    SECTION("the disk was full, and only time says that it is not") {
+        home.is_full = true;
+        wait([&] { home.is_full = false; });
+    }
+    SECTION("the limit of the home's account is raised") {
+        disk.set_limit(0);
+        wait([&] { disk.set_limit(1_MiB); });
+    }
+    SECTION("the home's account gets room") {
+        disk.set_limit(1_MiB);
+        other.charge(1_MiB);
+        wait([&] { other.refund(1_MiB); });
+    }
+    query.refund(8'192);
+}

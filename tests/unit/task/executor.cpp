@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -714,4 +715,179 @@ TEST_CASE("a group ends for what its disk does now: each last attempt ends the p
     CHECK_THAT(error, ContainsSubstring(" ms more: failed: write hooked: Input/output error (errno 5)"));
     f.home.in_write = nullptr;
     CHECK(query().empty());
+}
+
+TEST_CASE("a task starts at each event by which memory may be free, though another one runs on", "[task][executor]") {
+    struct gives final : allot::reclaimer {
+        explicit gives(std::optional<charged>& it) : reclaimer("gives", 2), held(it) {}
+        bool reclaim(const allot::shortage&) noexcept override { return held ? (held.reset(), true) : false; }
+        std::size_t reclaimable(const account&) const noexcept override { return held ? 800_KiB : 0; }
+        std::optional<charged>& held;
+    };
+    enum class by : std::uint8_t { refund, pin_end, put, reclaimer, limit, promise_end, second_in_order };
+    using enum by;
+    for (const by how : {refund, pin_end, put, reclaimer, limit, promise_end, second_in_order}) {
+        INFO(static_cast<int>(how));
+        fixture f;
+        account other{f.engine, name{"other"}};
+        executor run{f.tasks, f.engine, {.threads = 2}};
+        task_group query{run, name{"query"}};
+        std::optional<charged> held;
+        allot::buffer buffer;
+        batch stored;
+        std::optional<batch::pinned> pin;
+        allot::account_reservation promised;
+        gives reclaims{held};
+        if (how == pin_end) stored = f.put(other, 800_KiB), pin.emplace(stored.pin());
+        else if (how == put) buffer = f.memory.allocate(other, 800_KiB);
+        else if (how == promise_end) promised = other.reserve_floor_for(800_KiB, 0_ms);
+        else if (how != limit) held.emplace(other, 800_KiB);
+        std::atomic<bool> begun{false}, second{false};
+        query.add({.name = "long"}, [&] {
+            begun = true;
+            until([&] { return second.load(); });
+        });
+        until([&] { return begun.load(); });
+        if (how == second_in_order) query.add({.overhead = 920_KiB}, [] {}); // more than the second that fits
+        query.add({.overhead = how == limit ? 3_MiB : 500_KiB}, [&] { second = true; });
+        std::this_thread::sleep_for(std::chrono::milliseconds(20)); // the second thread has looked, in vain
+        CHECK(!second);
+        switch (how) {
+        case refund:
+        case second_in_order: held.reset(); break;
+        case pin_end: pin.reset(); break;
+        case put: stored = f.data.put(std::move(buffer)); break;
+        case reclaimer: other.add(reclaims); break;
+        case limit: f.engine.set_limit(4_MiB); break;
+        case promise_end: promised.release(); break;
+        }
+        until([&] { return second.load(); });
+        query.wait();
+        if (how == reclaimer) CHECK(other.remove(reclaims));
+    }
+}
+
+TEST_CASE("a kernel that waits for a group of another executor is known to wait", "[task][executor]") {
+    for (const unsigned threads : {0U, 1U}) {
+        fixture f;
+        executor a{f.tasks, f.engine, {.threads = 1}}, b{f.tasks, f.engine, {.threads = threads}};
+        task_group outer{a, name{"outer"}}, inner{b, name{"inner"}};
+        int done = 0;
+        outer.add({.overhead = 600_KiB}, [&](task_step& step) {
+            const charged mine{step.memory(), 600_KiB};
+            inner.add({.overhead = 600_KiB}, [](task_step& in) { const charged more{in.memory(), 600_KiB}; });
+            inner.wait(); // in vain, so the arbiter rolls one of them back
+            ++done;
+        });
+        static_cast<void>(message_of(outer));
+        CHECK((f.tasks.stats().rollbacks != 0 && done <= 1));
+    }
+}
+
+TEST_CASE("a task that ran out is not begun again without news of memory", "[task][executor]") {
+    enum class by : std::uint8_t { refund, limit, promise_end, pin_end };
+    using enum by;
+    for (const by how : {refund, limit, promise_end, pin_end}) {
+        INFO(static_cast<int>(how));
+        fixture f;
+        account other{f.engine, name{"other"}};
+        executor run{f.tasks, f.engine, {.attempts = 2}};
+        task_group query{run, name{"query"}}, beside{run, name{"beside"}};
+        std::optional<charged> held;
+        allot::account_reservation promised;
+        batch stored;
+        std::optional<batch::pinned> pin;
+        if (how == promise_end) promised = other.reserve_floor_for(900_KiB, 0_ms);
+        else if (how == pin_end) stored = f.put(other, 900_KiB), pin.emplace(stored.pin());
+        else held.emplace(other, 900_KiB);
+        int calls = 0, ran = 0;
+        query.add({.name = "sort"},
+                  [&](task_step& step) { ++calls, static_cast<void>(charged{step.memory(), 200_KiB}); });
+        CHECK((run.run_one() && calls == 1));
+        for (int i = 0; i != 5; ++i) CHECK(!run.run_one());
+        beside.add({}, [&] { ++ran; }); // others start, and their end is no news
+        CHECK((run.run_one() && !run.run_one() && ran == 1 && calls == 1));
+        switch (how) {
+        case refund: held.reset(); break;
+        case limit: f.engine.set_limit(2_MiB); break;
+        case promise_end: promised.release(); break;
+        case pin_end: pin.reset(); break;
+        }
+        CHECK((run.run_one() && calls == 2));
+        query.wait();
+    }
+}
+
+TEST_CASE("news of memory counts since the refusal, also before the kernel's stack has unwound", "[task][executor]") {
+    enum class by : std::uint8_t { nothing, own, refund, limit, promise_end, refund_before, refund_of_part };
+    using enum by;
+    for (const by how : {nothing, own, refund, limit, promise_end, refund_before, refund_of_part}) {
+        INFO(static_cast<int>(how));
+        allot::oom::arbiter tasks;
+        account engine{name{"engine"}, allot::limit{1_MiB}, tasks}; // without a reclaimer
+        account other{engine, name{"other"}};
+        executor run{tasks, engine, {.attempts = 3}};
+        task_group query{run, name{"query"}};
+        std::optional<charged> held, second;
+        allot::account_reservation promised;
+        if (how == promise_end) promised = other.reserve_floor_for(900_KiB, 0_ms);
+        else held.emplace(other, 600_KiB);
+        second.emplace(other, 300_KiB); // in no account of a task
+        struct unwinds {
+            std::function<void()> then;
+            ~unwinds() { then(); }
+        };
+        const auto brings = [&] {
+            switch (how) {
+            case refund: held.reset(); break;
+            case limit: engine.set_limit(2_MiB); break;
+            case promise_end: promised.release(); break;
+            case refund_of_part: second.reset(); break;
+            default: break;
+            }
+        };
+        int calls = 0;
+        query.add({.name = "sort", .overhead = how == own ? 64_KiB : 0_KiB}, [&](task_step& step) {
+            const bool is_first = calls++ == 0;
+            if (is_first && how == refund_before) second.reset();
+            const unwinds last{[&] { is_first ? brings() : void(); }};
+            const charged own_memory{step.memory(), 60_KiB};
+            if (how == promise_end) { // an error of the kernel's own
+                if (!step.memory().try_charge(600_KiB)) throw std::bad_alloc();
+                step.memory().refund(600_KiB);
+            }
+            const charged more{step.memory(), 600_KiB};
+        });
+        CHECK((run.run_one() && calls == 1));
+        const bool is_news = how != nothing && how != own && how != refund_before;
+        CHECK(run.run_one() == is_news);
+        CHECK(calls == 1 + is_news);
+        CHECK(run.stats().done == (how == refund || how == limit || how == promise_end ? 1U : 0U));
+        held.reset(), second.reset(), promised.release();
+        query.wait();
+        CHECK(run.stats().done == 1);
+    }
+}
+
+TEST_CASE("a group none of whose tasks can end says so after few calls, and who holds the memory", "[task][executor]") {
+    for (const bool is_held : {true, false})
+        for (const std::size_t says : {0_KiB, 200_KiB}) {
+            fixture f;
+            account other{f.engine, name{"other"}};
+            executor run{f.tasks, f.engine, {.unknown_holders_wait = 1_ms}};
+            task_group query{run, name{"query"}};
+            std::optional<charged> held;
+            if (is_held) held.emplace(other, 900_KiB);
+            int calls = 0;
+            for (int i = 0; i != 100; ++i)
+                query.add({.name = "sort", .output = says}, [&](task_step& step) {
+                    const charged first{step.memory(), 64};
+                    ++calls, static_cast<void>(charged{step.memory(), is_held ? 200_KiB : 2_MiB});
+                });
+            const std::string error = message_of(query);
+            INFO(error);
+            CHECK(calls <= 20);
+            CHECK(error.starts_with("allot: task sort of query: it ran out of memory in "));
+            CHECK((error.find("; account other holds 900 KiB, for no task") != error.npos) == is_held);
+        }
 }

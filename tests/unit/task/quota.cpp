@@ -4,6 +4,7 @@
 
 #include <allot/task/quota.hpp>
 
+#include <atomic>
 #include <optional>
 #include <random>
 #include <string_view>
@@ -207,4 +208,185 @@ TEST_CASE("a batch that an account refuses in the end is refused as a whole, and
     CHECK((sure.promised(f.a) == 100 && sure.promised(f.b) == 10 && f.engine.used() == 110));
     CHECK(others.request({{f.c, 190}}, 0_ms)); // all is taken
     CHECK(sure.request({{f.b, 51}}, allot::forever).at == &f.b);
+}
+
+TEST_CASE("a batch that waits keeps nothing that it had not before", "[task][quota]") {
+    fixture f;
+    quota one{f.engine}, two{f.engine};
+    f.a.charge(180), f.b.charge(120);
+    int granted = 0;
+    const auto count = [&](const charge_status& s) { granted += s.charged(); };
+    CHECK(one.request({{f.a, 240}}, count).outcome == charge_outcome::queued);
+    CHECK(two.request({{f.b, 180}}, count).outcome == charge_outcome::queued);
+    CHECK((one.promised(f.a) == 0 && two.promised(f.b) == 0));
+    f.b.refund(60); // one lacks 60 and two 120: neither more than what is free
+    CHECK((granted == 1 && one.promised(f.a) == 240 && f.engine.used() == 300));
+    one.release();
+    CHECK((granted == 1 && f.engine.used() == 240));
+    f.a.refund(180);
+    CHECK((granted == 2 && two.promised(f.b) == 180 && f.engine.used() == 180));
+    f.b.refund(60);
+}
+
+TEST_CASE("a batch is granted when it fits beside what is in use then", "[task][quota]") {
+    for (const bool by_thread : {false, true}) {
+        fixture f;
+        quota sure{f.engine};
+        f.c.charge(180);
+        bool granted = false;
+        std::jthread waits;
+        if (by_thread) {
+            waits = std::jthread([&] { granted = bool(sure.request({{f.a, 180}}, allot::forever)); });
+            until([&] { return f.engine.stats().waiting == 1; });
+        } else {
+            const auto note = [&](const charge_status& s) { granted = bool(s); };
+            REQUIRE(sure.request({{f.a, 180}}, note).outcome == charge_outcome::queued);
+        }
+        f.a.charge(90); // a part of the 180
+        f.c.refund(75); // 195 are used, and 90 are missing
+        if (by_thread) waits.join();
+        CHECK((granted && f.engine.used() == 285));
+        f.a.refund(90), f.c.refund(105);
+    }
+}
+
+TEST_CASE("promises of several quotas to one account add up, and each is given up by itself", "[task][quota]") {
+    fixture f;
+    quota one{f.engine}, two{f.engine};
+    CHECK((one.request({{f.a, 150}}, 0_ms) && two.request({{f.a, 150}}, 0_ms)));
+    f.a.charge(180);
+    CHECK(one.request({{f.a, 0}, {f.b, 120}}, 0_ms)); // what a uses beyond two's stays charged: 180 and 120
+    CHECK((one.promised(f.b) == 120 && f.engine.used() == 300 && f.engine.peak() == 300));
+    std::optional<charge_status> said;
+    CHECK(one.request({{f.b, 130}}, [&](const charge_status& s) { said = s; }).outcome == charge_outcome::queued);
+    two.release(f.a); // a uses it all
+    CHECK((!said && f.engine.used() == 300));
+    f.a.refund(10);
+    CHECK((said && *said && f.engine.used() == 300));
+    f.a.refund(170);
+}
+
+TEST_CASE("a batch waits at the account whose own limit other promises fill, then at the parent", "[task][quota]") {
+    fixture f;
+    f.a.set_limit(100), f.b.set_limit(100);
+    quota others{f.engine}, of_b{f.engine}, sure{f.engine};
+    REQUIRE((others.request({{f.a, 60}}, 0_ms) && of_b.request({{f.b, 60}}, 0_ms)));
+    std::optional<charge_status> said;
+    charge_status s = sure.request({{f.a, 50}, {f.b, 50}, {f.c, 100}}, [&](const charge_status& how) { said = how; });
+    CHECK((s.outcome == charge_outcome::queued && s.at == &f.a));
+    others.release();
+    f.c.charge(240);
+    CHECK_FALSE(said); // b refuses now
+    of_b.release();
+    CHECK_FALSE(said); // the engine
+    f.c.refund(40);
+    CHECK((said && *said && f.engine.used() == 300));
+    f.c.refund(200);
+}
+
+TEST_CASE("a batch that can fit no more is refused at once, also while it waits", "[task][quota]") {
+    for (const bool closes : {false, true})
+        for (const bool by_thread : {false, true}) {
+            fixture f;
+            account d{f.engine, name{"d"}};
+            quota others{f.engine}, sure{f.engine};
+            REQUIRE((others.request({{f.c, 300}}, 0_ms)));
+            std::optional<charge_status> said;
+            std::jthread waits;
+            if (by_thread) {
+                waits = std::jthread([&] { said = sure.request({{f.a, 10}, {d, 10}}, allot::forever); });
+                until([&] { return f.engine.stats().waiting == 1; });
+            } else {
+                REQUIRE(sure.request({{f.a, 10}, {d, 10}}, [&](const charge_status& s) { said = s; }).outcome ==
+                        charge_outcome::queued);
+            }
+            if (closes) d.close();
+            else d.set_limit(9);
+            if (by_thread) waits.join();
+            REQUIRE(said);
+            CHECK(said->outcome == (closes ? charge_outcome::closed : charge_outcome::over_limit));
+            CHECK((said->at == &d && f.engine.used() == 300));
+        }
+    fixture f; // what the quota promises already, and keeps, is a part of it
+    quota sure{f.engine};
+    REQUIRE(sure.request({{f.a, 250}}, 0_ms));
+    f.a.charge(250);
+    CHECK(sure.request({{f.b, 60}}, [](const charge_status&) {}).outcome == charge_outcome::over_limit);
+    CHECK(sure.request({{f.b, 60}}, allot::forever).requested == 310);
+    f.a.refund(250);
+}
+
+TEST_CASE("a promise of bytes that are charged by force meanwhile needs no others", "[task][quota]") {
+    fixture f;
+    quota sure{f.engine};
+    f.c.charge(300);
+    bool granted = false;
+    REQUIRE(sure.request({{f.a, 50}}, [&](const charge_status& s) { granted = bool(s); }).outcome ==
+            charge_outcome::queued);
+    CHECK(f.a.force_charge(49).outcome == charge_outcome::forced);
+    CHECK_FALSE(granted);
+    f.a.force_charge(1);
+    CHECK((granted && f.engine.used() == 350));
+    f.a.refund(50), f.c.refund(300);
+}
+
+TEST_CASE("fewer bytes are never refused, and a refusal leaves no account behind", "[task][quota]") {
+    fixture f;
+    quota sure{f.engine};
+    REQUIRE(sure.request({{f.a, 100}, {f.b, 50}}, 0_ms));
+    f.a.set_limit(20), f.engine.set_limit(30);
+    CHECK((sure.request({{f.a, 60}}, 0_ms) && f.engine.used() == 110));
+    CHECK((sure.request({{f.a, 0}}, 0_ms) && f.engine.used() == 50));
+    account d{f.engine, name{"d"}};
+    d.close();
+    CHECK(sure.request({{f.c, 1}, {d, 1}}, 0_ms).outcome == charge_outcome::closed);
+    for (account* const a : {&f.a, &f.c}) {
+        bool ended = a->close_when_drained([](account&, void* to) noexcept { *static_cast<bool*>(to) = true; }, &ended);
+        CHECK(ended); // no promise of nothing delays it
+    }
+}
+
+TEST_CASE("levels above the parent of a quota are counted, and a reservation there pays", "[task][quota]") {
+    fixture f;
+    account group{f.a, name{"group"}, limit{250}}, x{group, name{"x"}}, y{group, name{"y"}};
+    quota sure{group};
+    f.c.charge(200);
+    std::optional<charge_status> said;
+    const auto note = [&](const charge_status& s) { said = s; };
+    const charge_status s = sure.request({{x, 100}, {y, 100}}, note);
+    CHECK((s.outcome == charge_outcome::queued && s.at == &f.engine && s.requested == 200 && group.used() == 0));
+    f.c.refund(100);
+    CHECK((said && *said && group.used() == 200 && f.engine.used() == 300));
+    sure.release(), said.reset();
+    const allot::account_reservation least = f.a.reserve_floor_for(200, 0_ms);
+    REQUIRE((least && f.engine.used() == 300));
+    CHECK((sure.request({{x, 150}, {y, 50}}, 0_ms) && f.engine.used() == 300)); // of the reservation
+    CHECK(sure.request({{y, 51}}, note).outcome == charge_outcome::queued);
+    f.c.refund(100);
+    CHECK((said && *said && f.engine.used() == 201));
+}
+
+TEST_CASE("threads: batches that fit at every moment are never refused", "[task][quota][threads]") {
+    fixture f; // at most 100 are charged to each account and 2 x 50 promised, so at most 200 count
+    std::vector<std::jthread> threads;
+    std::atomic<bool> stop{false};
+    for (account* const x : {&f.a, &f.b})
+        threads.emplace_back([&, x] {
+            for (std::mt19937 random; !stop;)
+                if (const std::size_t n = random() % 101; x->try_charge(n)) std::this_thread::yield(), x->refund(n);
+        });
+    std::atomic<unsigned> refused{0};
+    {
+        std::vector<std::jthread> requests;
+        for (unsigned t = 0; t != 2; ++t)
+            requests.emplace_back([&, t] {
+                std::mt19937 random{t};
+                quota sure{f.engine};
+                for (int i = 0; i != 3000; ++i)
+                    refused += !sure.request({{f.a, random() % 51}, {f.b, random() % 51}}, 0_ms);
+            });
+    }
+    stop = true;
+    threads.clear();
+    CHECK((refused == 0 && f.engine.peak() <= 200));
 }

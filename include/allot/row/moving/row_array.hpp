@@ -49,6 +49,7 @@ struct array_contents;
 template <class Set> class row_array {
     static_assert(detail::row_policies<Set>::rows_move,
                   "allot: row_array needs pages that provide property::movable and property::host_accessible");
+    using policies = detail::row_policies<Set>;
     template <class Lock, class Slot> class held_rows;
 
   public:
@@ -85,7 +86,11 @@ template <class Set> class row_array {
     /// The same; under oom::raise it throws out_of_memory, and the row is still the caller's.
     bool push_back(void* row) {
         detail::memory_request asked{bytes_of(capacity_ + 1)};
-        return core().wait_or_fail(asked, "a row array", [&]() noexcept { return try_push_back(row, &asked.why); });
+        asked.judged = policies::waits;
+        if (ALLOT_LIKELY(try_push_back(row, &asked.why))) return true;
+        if constexpr (policies::waits)
+            if (climb(asked, [&] { return slide(1) || resize(asked); })) return try_push_back(row);
+        return core().fail(asked, "a row array") != nullptr;
     }
     /// The same; takes over the link of `row` only if it returns true.
     template <class T> bool push_back(row_ptr<T>&& row) {
@@ -96,7 +101,9 @@ template <class Set> class row_array {
     /// Makes room for `n` rows in all; under oom::raise it throws out_of_memory.
     bool reserve(std::size_t n) {
         detail::memory_request asked{bytes_of(n)};
-        return core().wait_or_fail(asked, "a row array", [&]() noexcept { return try_reserve(n, &asked.why); });
+        asked.judged = policies::waits;
+        return n <= capacity_ || climb(asked, [&] { return resize(asked); }) ||
+               core().fail(asked, "a row array") != nullptr;
     }
     /// Makes room for `n` rows in all. Returns: false, and nothing has changed, where there is no memory.
     bool try_reserve(std::size_t n, charge_status* why = nullptr) noexcept {
@@ -106,12 +113,11 @@ template <class Set> class row_array {
     }
     /// As try_reserve(), and waits while the limit of an account refuses, as allocate_for() of the manager.
     bool reserve_for(std::size_t n, const wait_limit& most, charge_status* why = nullptr) noexcept
-        requires(detail::row_policies<Set>::in_tree)
+        requires(policies::in_tree)
     {
         detail::memory_request asked{bytes_of(n)};
         asked.wait = &most;
-        const auto again = [&] { return try_reserve(n, &asked.why); };
-        const bool has = again() || core().wait(asked, again);
+        const bool has = n <= capacity_ || climb(asked, [&] { return resize(asked); });
         asked.report(why, has);
         return has;
     }
@@ -233,36 +239,40 @@ template <class Set> class row_array {
         return true;
     }
     bool resize(std::size_t slots, charge_status* why) noexcept {
-        if (slots > static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(void*)) {
-            if (why != nullptr)
-                *why = {.outcome = charge_outcome::misused,
-                        .requested = SIZE_MAX,
-                        .name = "more rows than memory can hold"};
-            return false;
-        }
-        const std::size_t bytes = slots * sizeof(void*), used = end_.load(std::memory_order_relaxed) * sizeof(void*);
+        detail::memory_request asked{bytes_of(slots)};
+        const bool has = climb(asked, [&] { return resize(asked); });
+        asked.report(why, has);
+        return has;
+    }
+    template <class Attempt> bool climb(detail::memory_request& asked, Attempt attempt) noexcept {
         const cost_cap cap(growth_cost_);
         grower_.store(sys::thread_token(), std::memory_order_relaxed);
+        const bool has = attempt() || core().climb(asked, attempt, [] {});
+        grower_.store(0, std::memory_order_relaxed);
+        return has;
+    }
+    // An attempt: slots of the bytes that the request asks for.
+    bool resize(detail::memory_request& asked) noexcept {
+        if (asked.bytes > static_cast<std::size_t>(PTRDIFF_MAX)) {
+            asked.refuse(charge_outcome::misused, SIZE_MAX, "more rows than memory can hold");
+            return false;
+        }
         const auto adopt = [this](const resized_row& now) {
             slots_ = static_cast<void**>(now.row);
             capacity_ = now.capacity / sizeof(void*);
         };
-        bool has = false;
         if (slots_ != nullptr) {
-            has = rows_.try_resize(
-                      slots_, used, bytes,
-                      [&](auto move) noexcept {
-                          const std::unique_lock hold(lock_);
-                          adopt(move());
-                      },
-                      why) != nullptr;
-        } else if (void* const row = rows_.try_allocate(bytes, slots_type, why)) {
-            const std::unique_lock hold(lock_);
-            adopt({row, rows_.capacity(row)});
-            has = true;
+            const std::size_t used = end_.load(std::memory_order_relaxed) * sizeof(void*);
+            return detail::row_access::resize(rows_, asked, slots_, used, [&](auto move) noexcept {
+                       const std::unique_lock hold(lock_);
+                       adopt(move());
+                   }) != nullptr;
         }
-        grower_.store(0, std::memory_order_relaxed);
-        return has;
+        void* const row = rows_.try_allocate(asked, slots_type);
+        if (row == nullptr) return false;
+        const std::unique_lock hold(lock_);
+        adopt({row, rows_.capacity(row)});
+        return true;
     }
 
     row_manager<Set>& rows_;
