@@ -60,7 +60,7 @@ class database {
     explicit database(const std::string& path) : code_(sqlite3_open(path.c_str(), &db_)) {
         if (code_ == SQLITE_OK) sqlite3_busy_timeout(db_, 60'000);
     }
-    ~database() { CHECK(sqlite3_close(db_) == SQLITE_OK); }
+    ~database() { CHECK_ON_THREAD(sqlite3_close(db_) == SQLITE_OK); }
     database(const database&) = delete;
     database& operator=(const database&) = delete;
 
@@ -248,8 +248,8 @@ TEST_CASE("a refusal is that of the thread which asks", "[adapt]") {
     const sqlite_memory memory{rows};
     CHECK(sqlite3_malloc(3 << 20) == nullptr);
     std::jthread{[&] {
-        CHECK(sqlite3_malloc(5 << 20) == nullptr);
-        CHECK(memory.why().requested >= 5_MiB);
+        CHECK_ON_THREAD(sqlite3_malloc(5 << 20) == nullptr);
+        CHECK_ON_THREAD(memory.why().requested >= 5_MiB);
     }}.join();
     CHECK(memory.why().requested < 4_MiB);
     CHECK_THROWS_AS(memory.rethrow_refusal(), allot::out_of_memory);
@@ -263,7 +263,7 @@ TEST_CASE("a refusal is that of the thread which asks", "[adapt]") {
         for (int i = 1; i <= 20; ++i)
             threads.emplace_back([&turn, i] {
                 while (turn != i) std::this_thread::yield();
-                CHECK(sqlite3_malloc((i + 2) << 20) == nullptr);
+                CHECK_ON_THREAD(sqlite3_malloc((i + 2) << 20) == nullptr);
                 ++turn;
                 while (turn <= 20) std::this_thread::yield(); // its id is not used again
             });
@@ -452,10 +452,10 @@ TEST_CASE("threads use databases while others take their pages", "[adapt]") {
                     sqlite3_extended_result_codes(ours.get(), 0);
                     for (int n = 0; n != 12; ++n) {
                         const int code = mine.run("update t set a = a + 1 where a % 3 = " + std::to_string(i));
-                        CHECK((code == SQLITE_OK || code == SQLITE_BUSY || is_no_memory(code)));
-                        CHECK(mine.ask("select sum(length(b)) from t") == "400000");
+                        CHECK_ON_THREAD(code == SQLITE_OK || code == SQLITE_BUSY || is_no_memory(code));
+                        CHECK_ON_THREAD(mine.ask("select sum(length(b)) from t") == "400000");
                         const std::string sum = ours.ask("select sum(length(b)) from t"); // or locked
-                        CHECK((sum == "240000" || sum == "error 6"));
+                        CHECK_ON_THREAD(sum == "240000" || sum == "error 6");
                     }
                 });
             threads.clear();

@@ -45,12 +45,12 @@ TEST_CASE("foreign memory that the host cannot keep a record of stays its owner'
         charge_status why;
         {
             const none_left full;
-            CHECK_FALSE(buffer::of_foreign(root, bytes, 300, back, nullptr, true, &why));
+            CHECK_ON_THREAD(!buffer::of_foreign(root, bytes, 300, back, nullptr, true, &why));
         }
-        CHECK(says_the_host(why, 300));
-        CHECK(released == 0);
-        CHECK(root.used() == 0);
-        CHECK(root.stats().buffers == 0);
+        CHECK_ON_THREAD(says_the_host(why, 300));
+        CHECK_ON_THREAD(released == 0);
+        CHECK_ON_THREAD(root.used() == 0);
+        CHECK_ON_THREAD(root.stats().buffers == 0);
     });
 }
 
@@ -66,24 +66,24 @@ TEST_CASE("an account that the host has no memory for gets no view, and nothing 
         const std::size_t all = scan.used(), whole = v.values().block_bytes();
         {
             const none_left full;
-            CHECK_FALSE(view.retain(sort));
+            CHECK_ON_THREAD(!view.retain(sort));
             const auto kept = view.transfer(sort), gone = std::move(view).transfer(sort);
-            CHECK_FALSE(kept.view);
-            CHECK_FALSE(gone.view);
-            CHECK(says_the_host(kept.status, 64));
-            CHECK(says_the_host(gone.status, 64));
+            CHECK_ON_THREAD(!kept.view);
+            CHECK_ON_THREAD(!gone.view);
+            CHECK_ON_THREAD(says_the_host(kept.status, 64));
+            CHECK_ON_THREAD(says_the_host(gone.status, 64));
             buffer more = v.values().slice(); // so that the vector's is not the only view
             const auto r = std::move(v).transfer(sort);
-            CHECK(r.view.holder() == nullptr);
-            CHECK(says_the_host(r.status, whole));
+            CHECK_ON_THREAD(r.view.holder() == nullptr);
+            CHECK_ON_THREAD(says_the_host(r.status, whole));
         }
-        CHECK(view.charged() == &scan);
-        CHECK(view.valid());
-        CHECK(v[3] == 7);
-        CHECK(scan.used() == all);
-        CHECK(sort.stats().buffers == 0);
+        CHECK_ON_THREAD(view.charged() == &scan);
+        CHECK_ON_THREAD(view.valid());
+        CHECK_ON_THREAD(v[3] == 7);
+        CHECK_ON_THREAD(scan.used() == all);
+        CHECK_ON_THREAD(sort.stats().buffers == 0);
         sort.close();
-        CHECK(view.transfer(sort).status.outcome == charge_outcome::closed);
-        CHECK(view.transfer(sort).status.at == &sort);
+        CHECK_ON_THREAD(view.transfer(sort).status.outcome == charge_outcome::closed);
+        CHECK_ON_THREAD(view.transfer(sort).status.at == &sort);
     });
 }

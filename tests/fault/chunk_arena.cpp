@@ -76,7 +76,7 @@ TEST_CASE("an idle thread's cache is emptied without membarrier, and left alone 
             for (int i = 0; i != 31; ++i) all.push_back(blocks.allocate(1000).address);
             fault::fail_nth(without ? 1 : 0); // the thread gets a cache, and asks whether there are fences
             for (int i = 0; i != 69; ++i) all.push_back(blocks.allocate(1000).address);
-            CHECK(fault::has_failed() == without);
+            CHECK_ON_THREAD(fault::has_failed() == without);
             for (void* const p : all) blocks.deallocate(p);
             step = 1;
             step.notify_all();

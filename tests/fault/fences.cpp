@@ -22,7 +22,7 @@ std::vector<void*> get_caches(allot::row_manager<quiet>& rows, bool without_fenc
     for (int i = 0; i != 31; ++i) all.push_back(rows.try_allocate(100));
     fault::fail_nth(without_fences ? 1 : 0);
     all.push_back(rows.try_allocate(100));
-    CHECK(fault::has_failed() == without_fences);
+    CHECK_ON_THREAD(fault::has_failed() == without_fences);
     fault::fail_nth(0);
     return all;
 }

@@ -27,17 +27,17 @@ struct simulated_machine {
     }
 
     void writes(stream s, const void* p, std::size_t bytes, const char* what = "writer") {
-        REQUIRE(sim.launch(s, {}, {{p, bytes}}, nullptr, what));
+        CHECK_ON_THREAD(sim.launch(s, {}, {{p, bytes}}, nullptr, what));
     }
     void reads(stream s, const void* p, std::size_t bytes, const char* what = "reader") {
-        REQUIRE(sim.launch(s, {{p, bytes}}, {}, nullptr, what));
+        CHECK_ON_THREAD(sim.launch(s, {{p, bytes}}, {}, nullptr, what));
     }
     /// `later` comes after all that `earlier` has to do now.
     void order(stream earlier, stream later) {
         const event e = make_event();
-        REQUIRE(api.record(e, earlier));
-        REQUIRE(api.wait(later, e));
-        REQUIRE(api.destroy_event(e));
+        CHECK_ON_THREAD(api.record(e, earlier));
+        CHECK_ON_THREAD(api.wait(later, e));
+        CHECK_ON_THREAD(api.destroy_event(e));
     }
 
     std::vector<allot::device::hazard> found() {
@@ -53,7 +53,7 @@ struct simulated_machine {
     }
 
     template <class T> static T got(const allot::device::result<T>& r) {
-        REQUIRE(r);
+        CHECK_ON_THREAD(r);
         return *r;
     }
 };

@@ -99,20 +99,20 @@ TEST_CASE("a thread that meets more managers than it has places for forgets the 
     };
     std::thread([&] {
         use(*all[0], 31);
-        CHECK_FALSE(is_cached(*all[0]));
+        CHECK_ON_THREAD(!is_cached(*all[0]));
         use(*all[0], 1);
-        CHECK(is_cached(*all[0]));
+        CHECK_ON_THREAD(is_cached(*all[0]));
         for (int round = 0; round < 20; ++round)
             for (auto& m : all) {
                 use(*m, 1);
                 use(*all[0], 1);
             }
-        CHECK(is_cached(*all[0])); // always in use
+        CHECK_ON_THREAD(is_cached(*all[0])); // always in use
         for (auto& m : all) use(*m, 100);
         std::size_t cached = 0;
         for (auto& m : all) cached += is_cached(*m);
-        CHECK(cached <= 64);
-        CHECK(cached > 16);
+        CHECK_ON_THREAD(cached <= 64);
+        CHECK_ON_THREAD(cached > 16);
         // Managers that have gone leave their places.
         for (std::size_t i = 100; i < all.size(); ++i) all[i].reset();
         all.resize(100);

@@ -65,7 +65,8 @@ template <class Set> void counts_exactly() {
         }
         std::atomic<bool> done{false};
         std::thread asker([&] {
-            for (int i = 0; i < 4; ++i) CHECK(other.try_allocate(1_MiB) == nullptr); // asks the arena's clients
+            for (int i = 0; i < 4; ++i)
+                CHECK_ON_THREAD(other.try_allocate(1_MiB) == nullptr); // asks the arena's clients
             done = true;
         });
         while (!done)

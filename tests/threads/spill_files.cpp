@@ -108,12 +108,12 @@ TEST_CASE("a thread waits for a staging buffer until another thread puts it back
     std::atomic<bool> is_done{false};
     std::thread first{[&] {
         late_source from(data.size(), step);
-        CHECK(a.write(from));
+        CHECK_ON_THREAD(a.write(from));
     }};
     step.wait(0); // it has the buffer
     std::thread second{[&] {
         source_in_pieces from(data);
-        CHECK(b.write(from));
+        CHECK_ON_THREAD(b.write(from));
         is_done = true;
     }};
     std::this_thread::sleep_for(std::chrono::milliseconds{50});

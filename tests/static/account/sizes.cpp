@@ -33,7 +33,7 @@ TEST_CASE("a request takes little of its thread's stack, and nothing before it i
     STATIC_REQUIRE(sizeof(detail::memory_request) == 112);
     STATIC_REQUIRE(sizeof(detail::waiter) == 264);
     STATIC_REQUIRE(sizeof(detail::waits_of_level) == 40);
-    STATIC_REQUIRE(sizeof(detail::account_steps) == 864);
+    STATIC_REQUIRE(sizeof(detail::account_steps) == 872);
     STATIC_REQUIRE(sizeof(wait_limit) == 24);
     STATIC_REQUIRE(sizeof(cancellation) == 24);
 }

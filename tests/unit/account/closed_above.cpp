@@ -205,7 +205,7 @@ TEST_CASE("a deep tree is verified, loses its top and closes on a small stack", 
     std::vector<std::unique_ptr<account>> below;
     for (std::size_t i = 0; i != levels; ++i)
         below.push_back(std::make_unique<account>(i == 0 ? query : *below.back(), name{"below"}));
-    std::thread{[&] { CHECK_FALSE(query.close_when_drained([](account&, void*) noexcept {})); }}.join();
+    std::thread{[&] { CHECK_ON_THREAD(!query.close_when_drained([](account&, void*) noexcept {})); }}.join();
     CHECK(is_closed_by(query, below.back()->try_charge(1)));
     CHECK(is_closed_by(query, below[levels / 2]->try_charge(1)));
     CHECK(root.try_charge(1));

@@ -51,8 +51,8 @@ TEST_CASE("a reservation is not refused for what is held and then not had", "[ac
     SECTION("what is had in the end refuses it") {
         REQUIRE(leaf.try_hold(60));
         std::thread other{[&] {
-            CHECK_FALSE(later.reserve_for(50, 0_ms));
-            CHECK_FALSE(later.reserve_floor_for(50, 0_ms));
+            CHECK_ON_THREAD(!later.reserve_for(50, 0_ms));
+            CHECK_ON_THREAD(!later.reserve_floor_for(50, 0_ms));
         }};
         a_moment();
         leaf.confirm(60);
@@ -71,8 +71,8 @@ TEST_CASE("what is forced waits for nobody", "[accounts][held]") {
     REQUIRE(leaf.try_hold(60));
     std::thread other{[&] {
         const support::rescue held{"force and held bytes"};
-        CHECK(from.force_charge(30).outcome == charge_outcome::forced);
-        CHECK(account::transfer(from, to, 8).outcome == charge_outcome::forced);
+        CHECK_ON_THREAD(from.force_charge(30).outcome == charge_outcome::forced);
+        CHECK_ON_THREAD(account::transfer(from, to, 8).outcome == charge_outcome::forced);
     }};
     other.join();
     leaf.cancel(60);

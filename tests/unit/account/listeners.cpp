@@ -374,7 +374,7 @@ TEST_CASE("one that is added while remove waits for its call is removed as a who
     root.add(listener);
     std::thread charges([&] { leaf.charge(1); });
     while (!listener.inside.load()) std::this_thread::yield();
-    std::thread removes([&] { CHECK(root.remove(listener)); });
+    std::thread removes([&] { CHECK_ON_THREAD(root.remove(listener)); });
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
     while (std::chrono::steady_clock::now() < end) root.add(listener), std::this_thread::yield();
     listener.may_end.store(true);

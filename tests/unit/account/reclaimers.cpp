@@ -164,7 +164,7 @@ TEST_CASE("the end of a reclaimer waits for a call of it by another thread", "[r
     engine.add(one);
     const std::jthread asks([&] {
         static_cast<void>(engine.try_charge(60));
-        CHECK_FALSE(engine.try_charge(60).charged());
+        CHECK_ON_THREAD(!engine.try_charge(60));
         engine.refund(60);
     });
     while (!one.begun) std::this_thread::yield();
@@ -460,8 +460,8 @@ TEST_CASE("a sweep holds up no other level, no deadline and no cancellation", "[
     std::atomic<bool> called{false}, goes_on{false};
     holder slow{one, "s", 1, 60, said}, cache{two, "c", 1, 40, quick};
     slow.inside = [&](const allot::shortage& s) {
-        CHECK(s.requester == &one);
-        CHECK(s.task == UINT32_MAX);
+        CHECK_ON_THREAD(s.requester == &one);
+        CHECK_ON_THREAD(s.task == UINT32_MAX);
         called = true;
         while (!goes_on) std::this_thread::yield();
     };
@@ -551,7 +551,7 @@ TEST_CASE("a request waits for bytes that are coming, and asks others for the re
     writer first{root, "first", 1, 30}, second{root, "second", 2, 70};
     std::thread writes{[&] {
         until_it_comes(second);
-        CHECK(second.told == 20);
+        CHECK_ON_THREAD(second.told == 20);
         first.write();
         second.write();
     }};
@@ -573,12 +573,12 @@ TEST_CASE("one that waits for bytes that others got asks again once they have ar
     account root{name{"root"}, limit{100}};
     account query{root, name{"query"}};
     writer cache{root, "cache", 1, 100};
-    std::thread first{[&] { CHECK(query.charge_for(50, allot::forever)); }};
+    std::thread first{[&] { CHECK_ON_THREAD(query.charge_for(50, allot::forever)); }};
     until_it_comes(cache);
     while (root.stats().waiting == 0) std::this_thread::yield();
     cache.at.refund(50); // before it says so, another request begins
     first.join();
-    std::thread second{[&] { CHECK(query.charge_for(50, allot::forever)); }};
+    std::thread second{[&] { CHECK_ON_THREAD(query.charge_for(50, allot::forever)); }};
     while (root.stats().waiting == 0) std::this_thread::yield();
     cache.arrived(50);
     until_it_comes(cache);
@@ -620,7 +620,7 @@ TEST_CASE("where coming bytes fail, a request that waits asks others", "[reclaim
     std::thread fails{[&] {
         until_it_comes(file);
         while (root.stats().waiting == 0) std::this_thread::yield();
-        CHECK(said.empty());
+        CHECK_ON_THREAD(said.empty());
         file.at.remove(file); // fails what is coming
     }};
     CHECK(query.charge_for(50, allot::forever));

@@ -102,10 +102,10 @@ TEST_CASE("a reservation without a thread is granted at once, or by a refund on 
     CHECK(sort.reserve_for(1, k.later).status().outcome == charge_outcome::misused);
     std::thread refunds{[&] {
         first.refund(20);
-        CHECK(k.calls == 0);
+        CHECK_ON_THREAD(k.calls == 0);
         first.refund(30);
-        CHECK(k.calls == 1);
-        CHECK(k.thread == std::this_thread::get_id());
+        CHECK_ON_THREAD(k.calls == 1);
+        CHECK_ON_THREAD(k.thread == std::this_thread::get_id());
     }};
     refunds.join();
     CHECK(k.got.bytes() == 60);
@@ -583,7 +583,7 @@ TEST_CASE("one that is due holds back other reservations only, and waits behind 
     const support::rescue ends{"a charge beside a queued reservation"};
     REQUIRE(first.try_charge(100));
     CHECK(queued(sort.reserve_for(60, k.later)));
-    std::thread waits{[&] { CHECK(more.charge_for(60, allot::forever)); }};
+    std::thread waits{[&] { CHECK_ON_THREAD(more.charge_for(60, allot::forever)); }};
     while (root.stats().waiting != 2) std::this_thread::yield();
     first.refund(60);
     waits.join();
@@ -649,7 +649,7 @@ TEST_CASE("queued reservations of many threads are all granted, and none is lost
             account mine{root, name{"mine"}, allot::credit_step{8}};
             std::atomic<bool> called{false};
             request later{[&](account_reservation r) {
-                CHECK(r);
+                CHECK_ON_THREAD(r);
                 r.release();
                 called = true;
             }};
@@ -679,7 +679,7 @@ TEST_CASE("a reservation that waits beside another one sleeps", "[accounts][rese
     std::atomic<long> thread{0};
     std::thread waits{[&] {
         thread = support::this_thread();
-        CHECK(sort.reserve_for(50, allot::forever));
+        CHECK_ON_THREAD(sort.reserve_for(50, allot::forever));
     }};
     while (thread == 0) std::this_thread::yield();
     support::until_asleep(thread);
@@ -718,9 +718,9 @@ TEST_CASE(
         old.has = 60;
         std::thread brings{[&] {
             root.notify_unused();
-            CHECK(k.calls == 1);
-            CHECK(k.thread == std::this_thread::get_id());
-            CHECK(old.thread == std::this_thread::get_id());
+            CHECK_ON_THREAD(k.calls == 1);
+            CHECK_ON_THREAD(k.thread == std::this_thread::get_id());
+            CHECK_ON_THREAD(old.thread == std::this_thread::get_id());
         }};
         brings.join();
         CHECK(old.requester == &root); // that refuses it
@@ -947,14 +947,14 @@ TEST_CASE("while another thread calls reclaimers, news for queued reservations i
             while (stage == 1) std::this_thread::yield();
         };
         std::thread sweeps{[&] {
-            CHECK_FALSE(other.try_charge(60));
+            CHECK_ON_THREAD(!other.try_charge(60));
             if (at_another_level) { // behind a request that is not below that level, it is left to the next one
                 home.refund(1);
-                CHECK(scan.try_charge(1));
+                CHECK_ON_THREAD(scan.try_charge(1));
             }
-            CHECK(old.thread == std::this_thread::get_id());
-            CHECK(old.requester == &home);
-            CHECK(k.calls == 1);
+            CHECK_ON_THREAD(old.thread == std::this_thread::get_id());
+            CHECK_ON_THREAD(old.requester == &home);
+            CHECK_ON_THREAD(k.calls == 1);
         }};
         while (stage == 0) std::this_thread::yield();
         const std::size_t calls = old.calls();
@@ -1131,7 +1131,7 @@ TEST_CASE("news that races a reservation that is just queued, and other news, is
                 account sort{root, name{"sort"}};
                 std::atomic<bool> called{false};
                 request later{[&](account_reservation r) {
-                    CHECK(r);
+                    CHECK_ON_THREAD(r);
                     ++calls;
                     r.release();
                     called = true;

@@ -311,8 +311,8 @@ TEST_CASE("a reservation waits, and gets what is refunded", "[accounts][reservat
     cancels.join();
     std::thread waits{[&] {
         const account_reservation sure = later.reserve_for(50, allot::forever);
-        REQUIRE(sure);
-        CHECK(later.try_charge(50));
+        CHECK_ON_THREAD(sure);
+        CHECK_ON_THREAD(later.try_charge(50));
         later.refund(50);
     }};
     while (root.stats().waiting == 0) std::this_thread::yield();

@@ -377,7 +377,7 @@ struct spills final : allot::reclaimer {
         if (s.ahead) ++ahead;
         if (inside.fetch_add(1) != 0) twice = true;
         std::size_t held = kept.load();
-        const std::size_t most = s.missing();
+        const std::size_t most = s.missing() << s.in_vain; // others took what was missing
         while (!kept.compare_exchange_weak(held, held - (held < most ? held : most))) {
         }
         at.refund(held < most ? held : most);

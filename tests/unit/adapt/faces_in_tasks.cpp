@@ -56,7 +56,7 @@ template <class Request, class Give> void check_waits(arbiter& tasks, Request re
         const task_thread there{query};
         request();
         granted = true;
-        CHECK(query.stats().waits == 1);
+        CHECK_ON_THREAD(query.stats().waits == 1);
     }};
     support::until_any_in(tasks, thread_state::blocked);
     CHECK_FALSE(granted);
@@ -90,7 +90,7 @@ TEST_CASE("a face of device memory waits on a thread of a task, with a stream an
             [&] {
                 allot::charge_status why;
                 void* const p = all.take(8_MiB, any_stream, why);
-                CHECK(p != nullptr);
+                CHECK_ON_THREAD(p != nullptr);
                 all.memory.deallocate(p, all.m.b);
             },
             [&] { all.memory.deallocate(mine, all.m.a); });

@@ -216,8 +216,8 @@ TEST_CASE("a fault is of the request that it failed, not of a later one", "[oom]
     std::jthread([&] { // no task: no fault
         injection faults{t.memory};
         faults.add({});
-        CHECK(how([&] { const support::charged c{t.memory, 1}; }) == "-");
-        CHECK(faults.failed() == 0);
+        CHECK_ON_THREAD(how([&] { const support::charged c{t.memory, 1}; }) == "-");
+        CHECK_ON_THREAD(faults.failed() == 0);
     })
         .join();
 }

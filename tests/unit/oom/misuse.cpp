@@ -42,7 +42,7 @@ TEST_CASE("a token that ends on another thread changes nothing there", "[oom]") 
         std::thread([&] {
             const task_thread there{next};
             here.reset();
-            CHECK(task_thread::now() == &there);
+            CHECK_ON_THREAD(task_thread::now() == &there);
         }).join();
     }).join();
 }

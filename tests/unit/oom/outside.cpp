@@ -74,8 +74,8 @@ TEST_CASE("a request waits for what a thread without a task holds, in a scope an
             work w{all};
             if (in_scope) with_retry_no_split([&] { const charged c{w.mine, 50}; });
             else const charged c{w.mine, 50};
-            CHECK(w.query.stats().waits == 1);
-            CHECK(w.query.stats().rollbacks + w.query.stats().refused == 0);
+            CHECK_ON_THREAD(w.query.stats().waits == 1);
+            CHECK_ON_THREAD(w.query.stats().rollbacks + w.query.stats().refused == 0);
         }};
         until([&] { return all.is_put_off(); });
         prefetch.reset();
@@ -175,7 +175,7 @@ TEST_CASE("bytes that a token announces are waited for as long as it lives, with
         const task_thread here{query};
         const charged c{all.memory, 50};
         granted = true;
-        CHECK(query.stats().refused == 0);
+        CHECK_ON_THREAD(query.stats().refused == 0);
     }};
     support::until_any_in(all.tasks, thread_state::blocked);
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
@@ -267,7 +267,7 @@ TEST_CASE("two tasks that deadlock beside a holder without a task both end witho
                 until([&] { return hold >= 2; });
                 const charged second{w.mine, 20};
             });
-            CHECK(w.query.stats().rollbacks == 0);
+            CHECK_ON_THREAD(w.query.stats().rollbacks == 0);
             ++done;
         });
     until([&] { return all.is_put_off(); });

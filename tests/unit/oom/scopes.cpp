@@ -467,7 +467,7 @@ TEST_CASE("an error has its name as long as it lives, also when its thread or it
             with_retry_no_split([&] { account{t.memory, name{"inside"}, limit{10}}.charge(20); });
         } catch (const allot::out_of_memory&) {
             thrown = std::current_exception();
-            CHECK((std::string(suppressed().last.name) == "inside" && suppressed().last.at == nullptr));
+            CHECK_ON_THREAD(std::string(suppressed().last.name) == "inside" && suppressed().last.at == nullptr);
         }
     }).join();
     try {

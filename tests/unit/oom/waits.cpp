@@ -401,8 +401,9 @@ TEST_CASE("a removed task: its sleeper and its runner get task_removed, and othe
     std::jthread runner([&] {
         task_thread there{query};
         until([&] { return go.load(); });
-        CHECK_THROWS_AS(with_retry_no_split([&] { const charged c{memory, 10}; }), allot::task_removed);
-        CHECK_THROWS_AS(memory.charge(10), allot::task_removed); // for good
+        CHECK_ON_THREAD(
+            support::throws<allot::task_removed>([&] { with_retry_no_split([&] { const charged c{memory, 10}; }); }));
+        CHECK_ON_THREAD(support::throws<allot::task_removed>([&] { memory.charge(10); })); // for good
         ++removed;
     });
     until_any_in(tasks, thread_state::blocked);
@@ -412,7 +413,7 @@ TEST_CASE("a removed task: its sleeper and its runner get task_removed, and othe
     CHECK(removed == 2);
     std::jthread([&] { // one that begins later
         const task_thread there{query};
-        CHECK_THROWS_AS(memory.charge(10), allot::task_removed);
+        CHECK_ON_THREAD(support::throws<allot::task_removed>([&] { memory.charge(10); }));
     })
         .join();
     all.reset();
@@ -638,7 +639,7 @@ TEST_CASE("the page of tasks: names, states, bytes held and spillable, and what 
     until([&] { return tasks.now().threads().size() == 2 && tasks.now()[1].waits == waits_for::resource; });
     std::jthread c([&] {
         task_thread there{third};
-        CHECK_THROWS_AS(memory.charge(768_KiB), allot::out_of_memory);
+        CHECK_ON_THREAD(support::throws<allot::out_of_memory>([&] { memory.charge(768_KiB); }));
     });
     until_any_in(tasks, thread_state::blocked);
     const std::string now = page_of(tasks);

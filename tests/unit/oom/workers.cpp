@@ -103,18 +103,18 @@ TEST_CASE("a scope inside a token that has joined another is inside that one", "
     retry_scope outer;
     std::jthread{[&] {
         const task_thread there{outer};
-        CHECK(there.is_joined());
-        CHECK(there.task_now() == mine.id());
-        CHECK(there.is_in_scope());
-        CHECK(there.may_be_rolled_back());
+        CHECK_ON_THREAD(there.is_joined());
+        CHECK_ON_THREAD(there.task_now() == mine.id());
+        CHECK_ON_THREAD(there.is_in_scope());
+        CHECK_ON_THREAD(there.may_be_rolled_back());
         retry_scope inner;
-        CHECK_FALSE(inner.is_outermost());
-        CHECK(inner.wait({.outcome = allot::charge_outcome::rolled_back}) == allot::verdict::roll_back);
+        CHECK_ON_THREAD(!inner.is_outermost());
+        CHECK_ON_THREAD(inner.wait({.outcome = allot::charge_outcome::rolled_back}) == allot::verdict::roll_back);
         {
             const no_rollback barred;
-            CHECK_FALSE(here.may_be_rolled_back()); // the whole attempt
+            CHECK_ON_THREAD(!here.may_be_rolled_back()); // the whole attempt
         }
-        CHECK(here.may_be_rolled_back());
+        CHECK_ON_THREAD(here.may_be_rolled_back());
     }}.join();
     CHECK(outer.is_outermost());
 }

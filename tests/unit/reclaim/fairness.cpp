@@ -67,7 +67,7 @@ void until_it_waits(const account& at, std::uint32_t waiting = 1) {
     while (at.stats().waiting != waiting) std::this_thread::yield();
 }
 void make_due(account& small) {
-    for (int i = 0; i != 16; ++i) REQUIRE(small.charge_for(1, allot::forever));
+    for (int i = 0; i != 16; ++i) CHECK_ON_THREAD(small.charge_for(1, allot::forever));
     small.refund(16);
 }
 
@@ -309,7 +309,7 @@ TEST_CASE("a patient request gets what is hidden in credit", "[reclaim][waiting]
     account root{name{"root"}, limit{1000}};
     account leaf{root, name{"leaf"}, allot::credit_step{100}}, later{root, name{"later"}};
     REQUIRE(leaf.try_charge(100));
-    std::thread waits{[&] { CHECK(later.charge_for(1000, patient(allot::forever))); }};
+    std::thread waits{[&] { CHECK_ON_THREAD(later.charge_for(1000, patient(allot::forever))); }};
     until_it_waits(root);
     REQUIRE(leaf.try_charge(1)); // 100 more are granted
     leaf.refund(101);
@@ -424,7 +424,7 @@ TEST_CASE("a task whose objects use nothing does not pass for what they keep", "
             make_due(small);
             for (void* const row : all) rows.release(row);
             rows.release(rows.allocate(bytes)); // behind the one that is due
-            CHECK(big.peak() == 60_MiB);
+            CHECK_ON_THREAD(big.peak() == 60_MiB);
         }};
         until_it_waits(root, 2);
         CHECK(big.peak() == 0);

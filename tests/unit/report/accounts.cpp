@@ -17,7 +17,7 @@ TEST_CASE("a report says how many requests passed the first one that waits", "[r
     const support::rescue ends{"a request that waits for ever"};
     account root{name{"root"}, limit{1000}}, hog{root, name{"hog"}}, big{root, name{"big"}};
     REQUIRE(hog.try_charge(900));
-    std::thread waits{[&] { CHECK(big.charge_for(500, allot::forever)); }};
+    std::thread waits{[&] { CHECK_ON_THREAD(big.charge_for(500, allot::forever)); }};
     while (root.stats().waiting == 0) std::this_thread::yield();
     for (int i = 0; i != 3; ++i) REQUIRE(hog.try_charge(1));
     char text[2048];

@@ -182,11 +182,11 @@ TEST_CASE("reports may be asked for while others allocate and release", "[report
     std::thread reader([&] {
         while (!done) {
             const auto now = rows.usage_by_type();
-            CHECK(now.bytes() <= 64_MiB);
+            CHECK_ON_THREAD(now.bytes() <= 64_MiB);
             std::size_t pages = 0;
             rows.visit_pages([&](const allot::page_use& use) { pages += use.pages; });
-            CHECK(pages * 64_KiB <= 2 * 64_MiB);
-            CHECK(rows.usage_at_peak().charged <= 64_MiB);
+            CHECK_ON_THREAD(pages * 64_KiB <= 2 * 64_MiB);
+            CHECK_ON_THREAD(rows.usage_at_peak().charged <= 64_MiB);
         }
     });
     for (auto& t : team) t.join();

@@ -29,7 +29,7 @@ struct fixture {
 
 // What kernels do to rows of one number: by the view alone, as on a device.
 void write_kernel(fixture& f, simulated_machine::stream s, void* row, std::uint64_t value) {
-    REQUIRE(f.gpu.sim.launch(s, {}, {{row, 8}}, [=] { *static_cast<std::uint64_t*>(row) = value; }, "write"));
+    CHECK_ON_THREAD(f.gpu.sim.launch(s, {}, {{row, 8}}, [=] { *static_cast<std::uint64_t*>(row) = value; }, "write"));
 }
 void sum_kernel(fixture& f, simulated_machine::stream s, allot::rows_view view, const std::vector<void*>& rows,
                 std::uint64_t& sum) {
@@ -152,7 +152,7 @@ TEST_CASE("a per-thread stream is another one in each thread: its rows wait for 
     void* const row = f.rows.allocate(8);
     std::thread([&] {
         write_kernel(f, mine, row, 1);
-        REQUIRE(f.lent.release_after(mine, row));
+        CHECK_ON_THREAD(f.lent.release_after(mine, row));
     }).join();
     CHECK(f.lent.poll() == 0);
     f.gpu.sim.run_all();

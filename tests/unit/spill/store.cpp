@@ -445,7 +445,7 @@ TEST_CASE("a write stops no other request: what is on its way is waited for, or 
         });
         tries.join();
         waits = std::jthread([&] {
-            CHECK(f.engine.charge_for(60_KiB, allot::forever)); // what is written now is coming
+            CHECK_ON_THREAD(f.engine.charge_for(60_KiB, allot::forever)); // what is written now is coming
             f.engine.refund(60_KiB);
         });
         support::until([&] { return f.engine.stats().waiting == 1; });

@@ -151,7 +151,7 @@ TEST_CASE("a request that waits takes the memory of a buffer whose pin ends", "[
     stored_buffer b = h.filled(48_KiB, 7);
     std::optional pin{b.pin()};
     std::jthread waits([&] {
-        CHECK(h.near.charge_for(32_KiB, allot::forever));
+        CHECK_ON_THREAD(h.near.charge_for(32_KiB, allot::forever));
         h.near.refund(32_KiB);
     });
     until([&] { return h.near.stats().refused >= 2; });

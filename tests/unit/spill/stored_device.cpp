@@ -54,14 +54,14 @@ struct homes {
     device_buffer filled(std::size_t n, unsigned char with) { return filled(n, with, device); }
     device_buffer filled(std::size_t n, unsigned char with, account& by) {
         device_buffer b{memory.allocate(by, n), at, through};
-        REQUIRE(m.api.fill_async(b.bytes.data(), with, n, m.a)); // not done yet
+        CHECK_ON_THREAD(m.api.fill_async(b.bytes.data(), with, n, m.a)); // not done yet
         return b;
     }
     stored put(std::size_t n, unsigned char with) { return inputs.put(filled(n, with)); }
     std::vector<unsigned char> read(const device_buffer& b, simulated_machine::stream s) {
         std::vector<unsigned char> all(b.bytes.size());
-        REQUIRE(m.api.copy_async(all.data(), b.bytes.data(), all.size(), s));
-        REQUIRE(m.api.synchronize(s));
+        CHECK_ON_THREAD(m.api.copy_async(all.data(), b.bytes.data(), all.size(), s));
+        CHECK_ON_THREAD(m.api.synchronize(s));
         return all;
     }
     bool holds(const stored& b, unsigned char with) {

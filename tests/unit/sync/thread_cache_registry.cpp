@@ -28,7 +28,7 @@ struct caches {
     cache& used() {
         cache* mine = nullptr;
         for (int i = 0; i != 32; ++i) mine = all->here();
-        REQUIRE(mine != nullptr);
+        CHECK_ON_THREAD(mine != nullptr);
         if (mine->enter()) {
             ++mine->slots;
             mine->leave();
@@ -56,17 +56,17 @@ TEST_CASE("while they are shut, all caches are empty, new ones too, and no threa
         cache& mine = c.used();
         step = 1;
         while (step != 2) std::this_thread::yield();
-        CHECK(mine.slots == 0);
-        CHECK(c.used().slots == 0);
+        CHECK_ON_THREAD(mine.slots == 0);
+        CHECK_ON_THREAD(c.used().slots == 0);
         step = 3;
         while (step != 4) std::this_thread::yield();
-        CHECK(c.used().slots == 1);
+        CHECK_ON_THREAD(c.used().slots == 1);
     }};
     while (step != 1) std::this_thread::yield();
     c.all->set_shut(true);
     c.all->empty_all();
     CHECK(c.used().slots == 0);
-    std::thread{[&] { CHECK(c.used().slots == 0); }}.join();
+    std::thread{[&] { CHECK_ON_THREAD(c.used().slots == 0); }}.join();
     step = 2;
     while (step != 3) std::this_thread::yield();
     c.all->set_shut(false);

@@ -99,7 +99,7 @@ void call_first(void* what) noexcept { calls += *static_cast<char*>(what); }
 void call_second(void* what) noexcept {
     static char again = '3';
     calls += *static_cast<char*>(what);
-    CHECK(allot::sys::at_thread_end<&call_first>(&again));
+    CHECK_ON_THREAD(allot::sys::at_thread_end<&call_first>(&again));
 }
 
 } // namespace
@@ -109,9 +109,9 @@ TEST_CASE("calls at the end of a thread run after its destructors, and may ask f
     for (int i = 0; i != 2; ++i) {
         calls.clear();
         std::thread{[&] {
-            CHECK(allot::sys::at_thread_end<&call_first>(&replaced));
-            CHECK(allot::sys::at_thread_end<&call_first>(&first));
-            CHECK(allot::sys::at_thread_end<&call_second>(&second));
+            CHECK_ON_THREAD(allot::sys::at_thread_end<&call_first>(&replaced));
+            CHECK_ON_THREAD(allot::sys::at_thread_end<&call_first>(&first));
+            CHECK_ON_THREAD(allot::sys::at_thread_end<&call_second>(&second));
             static_cast<void>(&of_thread);
         }}.join();
         CHECK(calls == "l123");

@@ -152,7 +152,7 @@ TEST_CASE("a task that runs out of memory begins again with the same inputs, beh
         query.add({.name = "first"}, std::move(in), [&](std::span<batch::pinned> all, task_step& step) {
             order += '1';
             if (in_kernel && step.attempts() == 0) const charged more{step.memory(), 900_KiB};
-            CHECK((all.size() == 2 && all[1]->bytes()[7] == std::byte{5}));
+            CHECK_ON_THREAD(all.size() == 2 && all[1]->bytes()[7] == std::byte{5});
         });
         if (in_kernel) others.reset();
         query.add({.name = "second"}, [&] { order += '2', others.reset(); });
@@ -607,8 +607,8 @@ TEST_CASE("a task that is chosen gets another place, is withdrawn, or ends with 
             allot::task_ref task;
             in_promise.then = [&] {
                 until([&] { return is_added.load(); });
-                if (how == 0) CHECK(task.set_number(0));
-                if (how == 1) CHECK((task.withdraw() && !task.withdraw() && !task.set_number(1)));
+                if (how == 0) CHECK_ON_THREAD(task.set_number(0));
+                if (how == 1) CHECK_ON_THREAD(task.withdraw() && !task.withdraw() && !task.set_number(1));
                 if (how == 2) last.cancel();
                 called = true;
             };

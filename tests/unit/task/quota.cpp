@@ -130,8 +130,8 @@ TEST_CASE("a thread waits for a batch; the promises of one that ends come back",
         quota one{f.engine};
         CHECK(one.request({{f.a, 300}}, 0_ms));
         ends = std::jthread([&] {
-            CHECK(waits.request({{f.b, 100}, {f.c, 100}}, allot::forever));
-            CHECK_FALSE(waits.request({{f.b, 400}}, 5_ms));
+            CHECK_ON_THREAD(waits.request({{f.b, 100}, {f.c, 100}}, allot::forever));
+            CHECK_ON_THREAD(!waits.request({{f.b, 400}}, 5_ms));
         });
         until([&] { return f.engine.stats().waiting == 1; });
     }
