@@ -16,6 +16,7 @@
 
 #include <allot/account/account_arguments.hpp>
 #include <allot/account/account_charge.hpp>
+#include <allot/account/account_climb.hpp>
 #include <allot/account/account_closing.hpp>
 #include <allot/account/account_item.hpp>
 #include <allot/account/account_listener.hpp>
@@ -27,7 +28,6 @@
 #include <allot/account/account_reservation.hpp>
 #include <allot/account/account_reserving.hpp>
 #include <allot/account/account_status.hpp>
-#include <allot/account/account_steps.hpp>
 #include <allot/account/account_transfer.hpp>
 #include <allot/account/account_waiting.hpp>
 #include <allot/account/memory_request.hpp>

@@ -16,9 +16,9 @@
 //       defer_refund                     if the lock is taken: its next holder settles the refund
 #pragma once
 
+#include <allot/account/account_climb.hpp>
 #include <allot/account/account_closing.hpp>
 #include <allot/account/account_node.hpp>
-#include <allot/account/account_steps.hpp>
 #include <allot/account/charge_request.hpp>
 #include <allot/account/free_ahead.hpp>
 #include <allot/account/memory_request.hpp>
@@ -173,8 +173,9 @@ ALLOT_COLD charge_status charge_refused(account_node& a, std::size_t bytes, cons
     }
     memory_request asked{bytes};
     asked.why = why;
+    asked.of_charge = true;
     asked.wait = most.wait, asked.judged = most.judged;
-    charge_again(a, asked, [&] { return (asked.why = again()).charged(); });
+    static_cast<void>(request_again(a, asked, [&] { return (asked.why = again()).charged(); }));
     return asked.why;
 }
 ALLOT_COLD inline charge_status charge_refused(account_node& a, std::size_t bytes, const charge_status& why,

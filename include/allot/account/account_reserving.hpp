@@ -13,10 +13,10 @@
 #pragma once
 
 #include <allot/account/account_charge.hpp>
+#include <allot/account/account_climb.hpp>
 #include <allot/account/account_closing.hpp>
 #include <allot/account/account_node.hpp>
 #include <allot/account/account_reservation.hpp>
-#include <allot/account/account_steps.hpp>
 #include <allot/account/charge_request.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/account/queued_reservation.hpp>
@@ -39,6 +39,7 @@ struct reserving {
     static charge_status reserve(const reservation_batch& b, const wait_limit& wait) noexcept {
         const wait_limit most = patient(wait);
         memory_request asked{b.bytes()};
+        asked.of_charge = true;
         asked.reserves = &b;
         const auto again = [&] {
             const locked_tree scope(*b.by);
@@ -49,7 +50,7 @@ struct reserving {
             free_ahead(*b.by);
         } else if (b.all.front().kind != reserves::look) { // nothing is freed for that
             if (wait.most.ms != 0) asked.wait = &most;
-            charge_again(*b.by, asked, again);
+            static_cast<void>(request_again(*b.by, asked, again));
         }
         return asked.why;
     }

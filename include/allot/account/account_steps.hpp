@@ -7,14 +7,14 @@
 //                 freed; last the critical pass. Threads that fail together cause one sweep: the others wait for it, as
 //                 long as they may, and try again. A thread that is inside a call of a user's code never waits for one.
 //   wait          account_waiting.hpp
+// What a level has to have returned ahead (free_ahead.hpp) takes the same steps, but waits for nobody.
 // Invariant: `at_` is what refused the last attempt, and may ever grant it; null: a step here cannot help.
-// Cost: 864 bytes of stack, the waiter in it, after a refusal. Threads: the request's own.
+// Cost: 872 bytes of stack, the waiter in it, after a refusal. Threads: the request's own.
 // Source: HPCC roxiemem's releaseBuffers, 2011: one spill per shortage.
 #pragma once
 
 #include <allot/account/account_node.hpp>
 #include <allot/account/account_waiting.hpp>
-#include <allot/account/free_ahead.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
@@ -39,6 +39,13 @@ ALLOT_COLD inline void count_refused(const account_node& a) noexcept {
     a.totals().count_refusal();
 }
 
+// What a climb asks for that no request is refused (free_ahead.hpp).
+struct ahead_goal {
+    bool for_queued = false;     // for a reservation that waits without a thread; false: for a watermark
+    std::uint32_t most_cost = 0; // of the reclaimers that are called
+    const reclaimer* called_elsewhere = nullptr; // one that may help, by another sweep
+};
+
 class account_steps {
   public:
     static constexpr bool any = true;
@@ -54,11 +61,14 @@ class account_steps {
         end_sweep();
         idle_.reset();
         --of_this_thread.ladders;
-        if (!within_a_charge_) free_ahead(by_);
     }
 
-    // It holds bytes that are not confirmed.
-    void is_within_a_charge() noexcept { within_a_charge_ = true; }
+    // For what is asked ahead. False: another sweep runs there.
+    bool begin_sweep(const account_node& at, ahead_goal& goal) noexcept {
+        at_ = &at;
+        ahead_ = &goal;
+        return sweeps_ = at.tree().reclaimers.begin_sweep(sweep_, at, at.shape()) == reclaimers::beginning::begun;
+    }
 
     // Of what is no account only during a sweep: else the product asks the arena's own tenants (page_steps.hpp).
     climbed ask_tenants(const memory_request& asked) noexcept {
@@ -83,6 +93,7 @@ class account_steps {
         reclaimers& all = at_->tree().reclaimers;
         while (!waits_.is_over(asked)) {
             if (!sweeps_) {
+                if (ahead_ != nullptr) break; // others have gone on
                 const reclaimers::beginning how = all.begin_sweep(sweep_, *at_, at_->shape());
                 sweeps_ = how == reclaimers::beginning::begun;
                 if (how == reclaimers::beginning::other_runs && !user_call::is_inside_any() &&
@@ -99,7 +110,7 @@ class account_steps {
             s.leave = &let_others_go_on, s.sweep = this;
             s.in_vain = costly_pass_.in_vain;
             if (coming_ != 0 && s.missing() == 0) break; // it waits for these
-            called_ = costly_->next([&](const reclaimer& r) { return wanted(r, s, most_cost_); });
+            called_ = costly_->next([&](const reclaimer& r) { return wanted(r, s, s.most_cost); });
             if (called_ != nullptr) {
                 const std::size_t before = called_->coming();
                 const bool some = call(*called_, s, costly_pass_);
@@ -110,6 +121,8 @@ class account_steps {
                 if (some) return climbed::served;
             } else if (waits_for_call(asked)) {
                 return climbed::served;
+            } else if (is_for_watermark()) {
+                break; // one pass
             } else if (costly_.reset(); !begins_again(costly_pass_, false) || critical_) {
                 if (!std::exchange(critical_, true)) continue; // one pass more, the last
                 if (waits_for_call_beside(asked)) return climbed::served;
@@ -121,6 +134,7 @@ class account_steps {
     }
     climbed wait(memory_request& asked) noexcept {
         end_sweep();
+        if (ahead_ != nullptr) return climbed::moved_on;
         idle_.reset(); // a call lasts until the next one
         levels_ = 0;
         if (asked.of_charge && asked.why.outcome == charge_outcome::over_limit) count_refused(*refuser_in(asked.why));
@@ -130,7 +144,7 @@ class account_steps {
     }
     void granted(memory_request& asked) noexcept {
         credit_called(asked);
-        if (called_ != nullptr) at_->tree().reclaimers.put_behind_equals(*called_, at_->shape());
+        if (called_ != nullptr && ahead_ == nullptr) at_->tree().reclaimers.put_behind_equals(*called_, at_->shape());
         waits_.granted();
     }
 
@@ -151,7 +165,9 @@ class account_steps {
         free_news::pass news; // of idle memory that an object has got since it was asked
         reclaimers::walk all;
     };
-    static constexpr unsigned most_in_vain = 8, most_levels = 16;
+    static constexpr unsigned most_levels = 16;
+    // Ahead, what is freed goes to reservations in the queue, one after the other.
+    unsigned most_in_vain() const noexcept { return ahead_ != nullptr ? 64 : 8; }
 
     // Begins at what refused now, if that is another level than before. False: memory of accounts cannot help.
     // `with_arena`: also where no account refuses, by that of the whole tree: its accounts may hold pages of that
@@ -187,23 +203,28 @@ class account_steps {
         const bool may_help =
             (r.cost() == reclaimer::idle) == idle && &r != own_ && (!idle || r.helps(s)); // it may rest
         if (!may_help || !is_asked_at(*at_, r, reclaimers::home_of(r))) return walk_step::skip;
-        if ((!idle && !r.helps(s)) || (&r == claims_ && claimed_ > most_in_vain)) return walk_step::skip;
+        if ((!idle && !r.helps(s)) || (&r == claims_ && claimed_ > most_in_vain())) return walk_step::skip;
+        if (idle && s.ahead && &reclaimers::home_of(r) == s.requester) return walk_step::skip; // it keeps its own
         if (!idle && !reclaimers::begin_call(r)) return called_elsewhere_ = &r, walk_step::skip;
         return walk_step::call;
     }
+    bool is_for_watermark() const noexcept { return ahead_ != nullptr && !ahead_->for_queued; }
     shortage shortage_of(const memory_request& asked) const noexcept {
-        judged_thread* const mine = judged_thread_of(by_);
+        const bool for_queued = ahead_ != nullptr && ahead_->for_queued; // whose own account may end
+        judged_thread* const mine = for_queued ? nullptr : judged_thread_of(by_);
         return {.why = asked.why,
-                .most_cost = most_cost_,
+                .most_cost = ahead_ != nullptr ? ahead_->most_cost : most_cost_,
                 .critical = critical_,
                 .waits = of_this_thread.trying != nullptr,
                 .coming = coming_,
-                .requester = &by_.face,
-                .task = mine != nullptr ? mine->task() : oom::no_id};
+                .requester = for_queued ? &at_->face : &by_.face,
+                .task = mine != nullptr ? mine->task() : oom::no_id,
+                .ahead = is_for_watermark()};
     }
     bool may_wait_for_it(const memory_request& asked) const noexcept {
-        return !user_call::is_inside_any() && ((asked.wait != nullptr && asked.wait->most.ms != 0) ||
-                                               (asked.judged && judged_thread_of(by_) != nullptr));
+        return ahead_ != nullptr ||
+               (!user_call::is_inside_any() && ((asked.wait != nullptr && asked.wait->most.ms != 0) ||
+                                                (asked.judged && judged_thread_of(by_) != nullptr)));
     }
     std::size_t coming_below() const noexcept {
         return at_->tree().reclaimers.coming(
@@ -213,7 +234,8 @@ class account_steps {
     // for.
     bool waits_for_call(const memory_request& asked) noexcept {
         const reclaimer* const it = std::exchange(called_elsewhere_, nullptr);
-        if (it == nullptr || user_call::is_inside_any() || ++calls_waited_for_ > most_in_vain) return false;
+        if (it != nullptr && ahead_ != nullptr) return ahead_->called_elsewhere = it, false;
+        if (it == nullptr || user_call::is_inside_any() || ++calls_waited_for_ > most_in_vain()) return false;
         costly_.reset();
         return at_->tree().reclaimers.wait_for_call(*it, at_->shape(), waits_.end_of(asked), cancelled_by(asked.wait));
     }
@@ -221,7 +243,7 @@ class account_steps {
     // refused beside a write that is under way. False: there is none.
     bool waits_for_call_beside(const memory_request& asked) noexcept {
         if (may_wait_for_it(asked) || user_call::is_inside_any() || coming_below() == 0 ||
-            ++calls_waited_for_ > most_in_vain)
+            ++calls_waited_for_ > most_in_vain())
             return false;
         leave_sweep();
         return at_->tree().reclaimers.wait_for_call_beside(at_->shape(), waits_.end_of(asked),
@@ -235,11 +257,11 @@ class account_steps {
     // memory has become idle behind the pass.
     bool begins_again(pass& p, bool missed) const noexcept {
         if (p.freed && used(*at_) < p.used_before) return true;
-        return (p.freed || missed) && ++p.in_vain < most_in_vain;
+        return (p.freed || missed) && ++p.in_vain < most_in_vain();
     }
     // Others have refunded bytes since the request was refused, and may do so for ever.
     bool others_refunded(const memory_request& asked, pass& p) const noexcept {
-        return asked.why.at != nullptr && used(*at_) < asked.why.used && ++p.in_vain < most_in_vain;
+        return asked.why.at != nullptr && used(*at_) < asked.why.used && ++p.in_vain < most_in_vain();
     }
     // Whether it freed something. What idle memory returns after a costlier call counts for that call.
     bool call(reclaimer& it, const shortage& s, pass& p) noexcept {
@@ -283,13 +305,13 @@ class account_steps {
     const reclaimer* const own_;
     const std::uint32_t most_cost_;
     const account_node* at_ = nullptr;
-    unsigned levels_ = 0; // that refused since the last wait
+    unsigned levels_ = 0;         // that refused since the last wait
+    ahead_goal* ahead_ = nullptr; // null: bytes that were refused
     std::optional<idle_walk> idle_;
     std::optional<reclaimers::walk> costly_;
     pass idle_pass_, costly_pass_;
     reclaimer* called_ = nullptr; // of a cost, whose call lasts until the next one
     bool critical_ = false;
-    bool within_a_charge_ = false;
     bool sweeps_ = false; // at `at_`
     reclaimers::sweep sweep_;
     const reclaimer* called_elsewhere_ = nullptr; // one that may help, by another sweep
@@ -299,79 +321,6 @@ class account_steps {
     std::size_t coming_ = 0; // bytes that reclaimers have announced
     wait_step waits_;
 };
-
-// Makes a request again that was refused, as `asked.why` says, step by step; attempt() sets `asked.why`. Returns:
-// whether it was granted. Requires: the thread holds no lock of allot.
-template <class Attempt> bool request_again(const account_node& by, memory_request& asked, Attempt attempt) noexcept {
-    no_own_steps none;
-    account_steps level{by, reclaimer::any};
-    return climb(asked, none, level, attempt);
-}
-// A product's own steps for a request that charges another account, too: its idle memory serves a charge where it is
-// charged below the level that refuses, in part at least.
-template <class Own> struct steps_beside_a_charge {
-    static constexpr bool any = Own::any;
-
-    climbed return_idle(const memory_request& asked) noexcept {
-        return asked.of_charge && !is_charged_below(asked.why) ? climbed::moved_on : own.return_idle(asked);
-    }
-    climbed ask_arena(const memory_request& asked) noexcept { return own.ask_arena(asked); }
-    climbed wait_for_moves(const memory_request& asked) noexcept { return own.wait_for_moves(asked); }
-    bool is_charged_below(const charge_status& why) const noexcept {
-        if (pays == nullptr || why.by != refuser::account || why.at == nullptr) return false;
-        const locked_tree scope(*pays, leave_drained);
-        return pays->is_charged_below(*refuser_in(why));
-    }
-
-    Own& own;
-    const account_node* pays; // for the product's memory; null: no account
-};
-// The same for a request that takes memory of a product, whose own steps and ledger these are, and charges `by` for it;
-// null: the ledger alone.
-template <class Own, class Ledger>
-bool climb_for(memory_request& asked, Own& own, const account_node* by, const Ledger& ledger, std::uint32_t most_cost,
-               attempt_ref again) noexcept {
-    if (by == nullptr) {
-        auto level = ledger.steps(most_cost);
-        return climb(asked, own, level, again);
-    }
-    if constexpr (requires { ledger.steps(*by, reclaimer::any); }) {
-        steps_beside_a_charge<Own> beside{own, &ledger.account().node()};
-        auto level = ledger.steps(*by, reclaimer::any);
-        return climb(asked, beside, level, again);
-    } else {
-        steps_beside_a_charge<Own> beside{own, nullptr};
-        account_steps level{*by, reclaimer::any};
-        return climb(asked, beside, level, again);
-    }
-}
-// The same for a charge.
-template <class Attempt> void charge_again(const account_node& by, memory_request& asked, Attempt attempt) noexcept {
-    asked.of_charge = true;
-    static_cast<void>(request_again(by, asked, attempt));
-}
-// Makes a request again that a limit refused, as long as other objects than `own` return idle memory: no other step.
-template <class Attempt>
-bool request_from_idle(const account_node& by, const charge_status& why, const reclaimer* own,
-                       Attempt attempt) noexcept {
-    memory_request asked{why.requested};
-    asked.why = why;
-    no_own_steps none;
-    account_steps level{by, reclaimer::idle, own};
-    level.is_within_a_charge();
-    return climb(asked, none, level, [&] { return attempt(asked); });
-}
-// Has objects return idle memory where a limit is exceeded, at the account or above, until it holds again.
-inline void return_idle_beyond_limits(const account_node& by) noexcept {
-    const auto hold = [&](memory_request& over) {
-        const locked_tree scope(by, leave_drained);
-        const tree_node* const at = tree_node::first_over_limit(&by);
-        if (at != nullptr) over.why = account_node::of(*at).refused(charge_outcome::over_limit, 0);
-        return at == nullptr;
-    };
-    memory_request over{0};
-    if (!hold(over)) static_cast<void>(request_from_idle(by, over.why, nullptr, hold));
-}
 
 } // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -8,8 +8,8 @@
 #pragma once
 
 #include <allot/account/account_charge.hpp>
+#include <allot/account/account_climb.hpp>
 #include <allot/account/account_node.hpp>
-#include <allot/account/account_steps.hpp>
 #include <allot/account/free_ahead.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/core/error.hpp>
@@ -99,8 +99,10 @@ inline charge_status move_or_climb(account_node& from, account_node& to, std::si
     const charge_status s = move(from, to, bytes, charge_mode::checked);
     if (s.charged()) return s;
     memory_request asked{bytes};
+    asked.of_charge = true;
     asked.why = s;
-    charge_again(to, asked, [&] { return (asked.why = move(from, to, bytes, charge_mode::checked)).charged(); });
+    static_cast<void>(
+        request_again(to, asked, [&] { return (asked.why = move(from, to, bytes, charge_mode::checked)).charged(); }));
     return asked.why;
 }
 

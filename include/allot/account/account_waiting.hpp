@@ -10,7 +10,6 @@
 #include <allot/account/account_node.hpp>
 #include <allot/account/account_numbers.hpp>
 #include <allot/account/command.hpp>
-#include <allot/account/free_ahead.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/account/ladder.hpp>
 #include <allot/account/level_waits.hpp>
@@ -48,6 +47,11 @@ inline oom::command failure_of(const waiter& w) noexcept {
     c.free = free > w.also.bytes ? free - w.also.bytes : 0;
     if (w.holds != nullptr) c.number = oom::share_of(sum_or_max(w.holds->used(), w.needs()), room - min(room, c.bytes));
     return c;
+}
+// Looks for levels that ask, for this thread's free_ahead(). Requires the lock.
+ALLOT_COLD inline void note_watermarks(const tree_node& from) noexcept {
+    for (const tree_node* n = &from; n != nullptr; n = n->parent())
+        if (n->totals().asks_ahead(n->used())) of_this_thread.is_past_watermark = true;
 }
 // Under the lock, in this order: what a waiter's own failed try refunds is counted for it (undoing), so that it does
 // not wake itself; then the copy of a peak; then those waiters are chosen that the refund may serve. After the unlock

@@ -15,8 +15,8 @@
 // Source: Arrow Java's AllocationManager.Factory, 2019.
 #pragma once
 
+#include <allot/account/account_climb.hpp>
 #include <allot/account/account_status.hpp>
-#include <allot/account/account_steps.hpp>
 #include <allot/account/forward.hpp>
 #include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>

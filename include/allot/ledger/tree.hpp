@@ -6,7 +6,7 @@
 #pragma once
 
 #include <allot/account/account.hpp>
-#include <allot/account/account_steps.hpp>
+#include <allot/account/account_climb.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
@@ -134,10 +134,10 @@ class tree_ledger {
     detail::account_books& books() noexcept { return books_; }
     const detail::account_books& books() const noexcept { return books_; }
     // What the account adds to the ladder of the object's requests. `most_cost`: of the reclaimers that are called.
-    detail::account_steps steps(std::uint32_t most_cost) const noexcept { return steps(account_.node(), most_cost); }
+    detail::request_steps steps(std::uint32_t most_cost) const noexcept { return steps(account_.node(), most_cost); }
     // The same for a request that charges another account, too.
-    detail::account_steps steps(const detail::account_node& by, std::uint32_t most_cost) const noexcept {
-        return detail::account_steps{by, most_cost, &idle_};
+    detail::request_steps steps(const detail::account_node& by, std::uint32_t most_cost) const noexcept {
+        return {by, most_cost, &idle_};
     }
     // Behind a charge that is confirmed, with no lock held.
     void free_ahead() const noexcept { detail::free_ahead(account_.node()); }
