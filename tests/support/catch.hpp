@@ -39,7 +39,7 @@ using Catch::Matchers::ContainsSubstring;
 
 // CHECK on a thread that does not run the test: Catch2 up to 3.8 breaks where two threads assert at a time, so
 // one_thread_asserts.cpp refuses it there. What does not hold is printed, and ends the program.
-#define CHECK_ON_THREAD(...) support::check_on_thread(static_cast<bool>(__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
+#define CHECK_ON_THREAD(...) support::check_on_thread((__VA_ARGS__) ? true : false, #__VA_ARGS__, __FILE__, __LINE__)
 
 namespace support {
 inline void check_on_thread(bool holds, const char* what, const char* file, int line) {

@@ -20,8 +20,8 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 struct frees_ahead {
-    const account_node& by;
-    ~frees_ahead() { free_ahead(by); }
+    const account_node& of;
+    ~frees_ahead() { free_ahead(of); }
 };
 // The steps of a request. At their end what a level needs ahead is freed: not in a climb.
 class request_steps : frees_ahead, public account_steps {

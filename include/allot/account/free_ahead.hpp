@@ -72,6 +72,14 @@ inline charge_status status_of(const waiter& w, const account_node& at) noexcept
 inline waiter* first_queued(const account_node& at) noexcept {
     return find_queued(at, [](const waiter& w) { return w.most_cost <= cost_cap::now(); });
 }
+// Takes the news for reservations that wait there. False: there is none.
+inline bool take_news(const account_node& at) noexcept {
+    const locked_tree scope(at, leave_drained);
+    bool any = false;
+    for (waiter* w = with_news(at); w != nullptr; w = with_news(at), any = true)
+        static_cast<void>(const_cast<tree_node*>(w->in)->waits().take_missed(*w));
+    return any;
+}
 // Whether nothing is missing there, with what is coming; else `asked` says how much.
 inline bool has_ahead(const account_node& at, ahead_goal& goal, memory_request& asked) noexcept {
     const std::size_t coming = at.tree().reclaimers.coming(
@@ -91,16 +99,11 @@ inline bool sweep_ahead(const account_node& by, const account_node& at) noexcept
     bool in_vain = false;
     {
         account_steps level{by, reclaimer::any};
-        if (!level.begin_sweep(at, goal)) return false; // another one frees anyway, and looks for news behind its sweep
-        {
-            const locked_tree scope(at, leave_drained);
-            for (waiter* w = with_news(at); w != nullptr; w = with_news(at), goal.for_queued = true)
-                static_cast<void>(const_cast<tree_node*>(w->in)->waits().take_missed(*w));
-        }
-        bool frees = false;
-        const auto again = [&] {
-            return frees = true, has_ahead(at, goal, asked);
-        }; // behind a step that freed something
+        // Another one frees anyway, and looks for news behind its sweep.
+        if (!level.begin_sweep(at, goal)) return false;
+        goal.for_queued = take_news(at);
+        bool frees = false; // an attempt follows a step that freed something
+        const auto again = [&] { return frees = true, has_ahead(at, goal, asked); };
         no_own_steps none;
         in_vain = !has_ahead(at, goal, asked) && !climb(asked, none, level, attempt_ref{again}) && !frees &&
                   !has_ahead(at, goal, asked);

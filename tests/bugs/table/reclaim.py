@@ -99,8 +99,8 @@ BUGS = {
         law=5),
     "news_is_lost_where_another_sweep_runs": bug(
         "unit/account/reservation_requests.cpp",
-        "reclaimers::beginning::begun) return false; take_news();",
-        "reclaimers::beginning::begun) return take_news(), false; take_news();",
+        "if (!level.begin_sweep(at, goal)) return false;",
+        "if (!level.begin_sweep(at, goal)) return take_news(at), false;",
         law=4),
     "hold_asks_before_it_is_confirmed": bug(
         "unit/account/watermark.cpp",

@@ -893,7 +893,7 @@ TEST_CASE("news inside the call of a reclaimer is asked for behind it; no callba
 
     struct : allot::account_listener {
         void after(const account& a, std::size_t, const charge_status&) noexcept override {
-            const_cast<account&>(a.root()).notify_unused();
+            a.root().notify_unused();
         }
     } heard;
     old.inside = nullptr;
