@@ -59,15 +59,14 @@ ALLOT_COLD inline charge_status status_behind(const waiter& due, std::size_t byt
 // that is due. Before it passes for what its task has, give_idle() has the object's empty pages counted as unused.
 template <class GiveIdle>
 ALLOT_COLD bool look_for_due(const account_node& a, memory_request& asked, GiveIdle give_idle) noexcept {
-    const charge_wait most{.wait = asked.wait, .judged = asked.judged};
     const std::size_t bytes = max(asked.bytes, std::size_t{1});
     for (bool are_given = false;; are_given = true) {
         {
             const locked_tree scope(a, leave_drained);
-            if (const waiter* const due = due_ahead(a, bytes, most))
+            if (const waiter* const due = due_ahead(a, bytes, asked))
                 return asked.refuse(status_behind(*due, asked.bytes)), true;
-            if (are_given || !may_wait(a, most) ||
-                due_before(&a, bytes, most.is_patient(), of_this_thread.trying) == nullptr)
+            if (are_given || !may_wait(a, asked) ||
+                due_before(&a, bytes, is_patient(asked), of_this_thread.trying) == nullptr)
                 return false;
         }
         give_idle();
@@ -79,12 +78,11 @@ ALLOT_ALWAYS_INLINE bool goes_behind_due(const account_node& a, memory_request& 
 }
 // It has that memory: it passes those that wait, if it may wait itself. Others are not counted here, and take no lock.
 ALLOT_COLD inline void passes(const account_node& a, const memory_request& asked) noexcept {
-    const charge_wait most{.wait = asked.wait, .judged = asked.judged};
     const waiter* const own = of_this_thread.trying;
     const std::uint32_t itself = own != nullptr && &own->by->tree() == &a.tree() ? 1 : 0;
-    if (a.tree().in_order() <= itself || !may_wait(a, most)) return;
+    if (a.tree().in_order() <= itself || !may_wait(a, asked)) return;
     const locked_tree scope(a, leave_drained);
-    note_passed(a, max(asked.bytes, std::size_t{1}), own, true, most.is_patient());
+    note_passed(a, max(asked.bytes, std::size_t{1}), own, true, is_patient(asked));
 }
 // One attempt; requires the lock. Each check and its grant share one hold; retry(found), called where a level refuses,
 // may release it between two rounds. A forced charge beyond a limit is made, and its status says so.
@@ -171,10 +169,9 @@ ALLOT_COLD charge_status charge_refused(account_node& a, std::size_t bytes, cons
         if (at_limit) count_refused(*refuser_in(why));
         return why;
     }
-    memory_request asked{bytes};
+    memory_request asked{bytes, most};
     asked.why = why;
     asked.of_charge = true;
-    asked.wait = most.wait, asked.judged = most.judged;
     static_cast<void>(request_again(a, asked, [&] { return (asked.why = again()).charged(); }));
     return asked.why;
 }

@@ -2,7 +2,7 @@
 //
 // It is made on the stack where a request leaves the warm path, and is passed by reference. What refuses an attempt
 // writes the reason here; the product that was asked reports it.
-// Invariant: `why` is that of the last attempt that was refused. Cost: 112 bytes of stack, nothing on a warm path.
+// Invariant: `why` is that of the last attempt that was refused. Cost: 120 bytes of stack, nothing on a warm path.
 // Threads: its own.
 #pragma once
 
@@ -50,8 +50,17 @@ class held_memory {
     ~held_memory() = default;
 };
 
-struct memory_request {
-    explicit memory_request(std::size_t requested) noexcept : bytes(requested) {}
+// How far a request goes.
+struct charge_wait {
+    const wait_limit* wait = nullptr; // null: it does not wait, unless:
+    bool judged = false;              // it waits on a thread that the root's arbiter knows
+    bool is_attempt = false;          // of a charge: the caller climbs, and makes its request again
+};
+inline constexpr charge_wait never_waits{}, judged_on_its_thread{.judged = true};
+
+struct memory_request : charge_wait {
+    explicit memory_request(std::size_t requested, const charge_wait& most = {}) noexcept
+        : charge_wait(most), bytes(requested) {}
     memory_request(const memory_request&) = delete;
     memory_request& operator=(const memory_request&) = delete;
 
@@ -78,13 +87,11 @@ struct memory_request {
     charge_status why;
     std::size_t returned = 0; // idle pages that attempts have returned to the system, in bytes
 
-    // ---- how far it climbs (ladder.hpp)
-    const wait_limit* wait = nullptr; // null: it does not wait, unless:
-    bool judged = false;              // it waits on a thread that the root's arbiter knows
-    bool charges_others = false;      // it needs further accounts, which its account does not know
-    bool stays = false;               // it is for what cannot move, so only pages at one place serve it
-    bool of_charge = false;           // `why` is that of a charge, which is counted where the request waits or fails
-    bool is_in_turn = false;          // this attempt may take unused memory: it was asked (page/charged_pages.hpp)
+    // ---- how it climbs (ladder.hpp)
+    bool charges_others = false; // it needs further accounts, which its account does not know
+    bool stays = false;          // it is for what cannot move, so only pages at one place serve it
+    bool of_charge = false;      // `why` is that of a charge, which is counted where the request waits or fails
+    bool is_in_turn = false;     // this attempt may take unused memory: it was asked (page/charged_pages.hpp)
     const reservation_batch* reserves = nullptr;
     promised_pages* promised = nullptr;            // what may pay for pages of a pool; null: its own account alone
     held_memory* holds = nullptr;                  // null: nothing

@@ -12,6 +12,7 @@
 #include <allot/account/account_node.hpp>
 #include <allot/account/account_tree.hpp>
 #include <allot/account/judge.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/account/reservation_batch.hpp>
 #include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
@@ -184,14 +185,7 @@ inline const account_node* memory_of_task(const judged_thread* t, const account_
     const account* const of = t != nullptr ? t->memory_of_task() : nullptr;
     return of != nullptr && &node_of(*of).tree() == &in.tree() ? &node_of(*of) : nullptr;
 }
-// How far a charge goes: no wait, unless `wait` is given, or `judged` and the root's arbiter knows the thread.
-struct charge_wait {
-    const wait_limit* wait = nullptr;
-    bool judged = false;
-    bool is_attempt = false; // the caller climbs, and makes its request again
-    bool is_patient() const noexcept { return wait != nullptr && wait->is_patient; }
-};
-inline constexpr charge_wait never_waits{}, judged_on_its_thread{.judged = true};
+inline bool is_patient(const charge_wait& most) noexcept { return most.wait != nullptr && most.wait->is_patient; }
 // A request that fits passes those that wait first at its levels. `own`: its waiter. Requires the lock.
 inline void note_passed(const account_node& by, std::size_t bytes, const waiter* own, bool waits = true,
                         bool patient = true) noexcept {
@@ -217,7 +211,7 @@ inline bool may_wait(const account_node& by, const charge_wait& most) noexcept {
 inline const waiter* due_ahead(const account_node& by, std::size_t bytes, const charge_wait& most) noexcept {
     const waiter* const own = of_this_thread.trying;
     if ((own != nullptr && own->passes) || !may_wait(by, most)) return nullptr;
-    const waiter* const due = due_before(&by, bytes, most.is_patient(), own);
+    const waiter* const due = due_before(&by, bytes, is_patient(most), own);
     judged_thread* const mine = judge_of_wait(by, most);
     if (due == nullptr || (mine != nullptr && mine->look() == verdict::roll_back)) return nullptr;
     const account_node* const holds = memory_of_task(mine, by);
@@ -226,7 +220,7 @@ inline const waiter* due_ahead(const account_node& by, std::size_t bytes, const 
 // The same of a request that is granted next, if there is none.
 inline const waiter* goes_behind(const account_node& by, std::size_t bytes, const charge_wait& most) noexcept {
     if (const waiter* const due = due_ahead(by, bytes, most)) return due;
-    return note_passed(by, bytes, of_this_thread.trying, may_wait(by, most), most.is_patient()), nullptr;
+    return note_passed(by, bytes, of_this_thread.trying, may_wait(by, most), is_patient(most)), nullptr;
 }
 // The same for a waiter without a thread.
 inline const waiter* goes_behind(const account_node& by, std::size_t bytes, const waiter& queued) noexcept {

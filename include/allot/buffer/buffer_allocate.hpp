@@ -67,6 +67,7 @@ template <class Source> class block_request final : held_memory {
     block_request(const Source& from, account* lender, account& by, memory_request& asked, memory_block taken) noexcept
         : from_(from), lender_(lender), by_(by), asked_(asked), taken_(taken) {
         asked.holds = this;
+        asked.is_attempt = true;
     }
     block_request(const block_request&) = delete;
     block_request& operator=(const block_request&) = delete;
@@ -86,7 +87,7 @@ template <class Source> class block_request final : held_memory {
   private:
     bool attempt() noexcept {
         if (taken_.address == nullptr && !take()) return false;
-        charge_wait most = how();
+        charge_wait most = asked_;
         if (promised_ && promised_->is_used()) most = {.is_attempt = true}; // it goes behind no request that is due
         const charge_status s = lender_ == nullptr ? try_charge(by_.node(), taken_.bytes, most)
                                                    : charge_from(lender_->node(), by_.node(), taken_.bytes, most);
@@ -111,14 +112,13 @@ template <class Source> class block_request final : held_memory {
     charge_status try_limits() noexcept {
         const bool is_possible = asked_.bytes <= static_cast<std::size_t>(PTRDIFF_MAX);
         const std::size_t least = is_possible ? from_.capacity_for(asked_.bytes) : asked_.bytes;
-        if (lender_ != nullptr) return may_lend(lender_->node(), by_.node(), least, how());
+        if (lender_ != nullptr) return may_lend(lender_->node(), by_.node(), least, asked_);
         if (by_.fits(least)) return {};
         const sys::section inside; // bytes that are held have an end
         const charge_status s = by_.try_hold(least);
         if (s) by_.cancel(least);
         return s;
     }
-    charge_wait how() const noexcept { return {.wait = asked_.wait, .judged = asked_.judged, .is_attempt = true}; }
     bool refuse(const charge_status& why) noexcept {
         asked_.of_charge = true;
         return asked_.refuse(why) != nullptr;

@@ -49,8 +49,7 @@ class account_books final : public books {
         if (more == 0) return true;
         if (take_uncharged(more)) return uncharged_.fetch_add(more, std::memory_order_relaxed), true;
         const sys::section inside; // bytes that are held have an end
-        const charge_status s =
-            charge_slow(payer_, more, charge_mode::held, {.wait = asked.wait, .judged = asked.judged});
+        const charge_status s = charge_slow(payer_, more, charge_mode::held, asked);
         if (s.charged()) {
             confirm(payer_, more);
             return charged_.fetch_add(more, std::memory_order_relaxed), true;

@@ -82,8 +82,7 @@ class split_ledger : public tree_ledger, detail::charged_object {
             return i != parts_.size() ? detail::charge_need{&parts_[i].pays.node(), each}
                                       : detail::charge_need{&account().node(), rest};
         };
-        const charge_status s =
-            detail::hold_all(parts_.size() + (rest != 0), need, {.wait = asked.wait, .judged = asked.judged});
+        const charge_status s = detail::hold_all(parts_.size() + (rest != 0), need, asked);
         if (!s) asked.refuse(s), pages_.cancel(bytes);
         return s.charged();
     }

@@ -92,8 +92,7 @@ class tree_ledger {
     bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
         // Bytes that are reserved are asked of no level: where one is exceeded, idle memory goes first.
         if (ALLOT_UNLIKELY(may_be_exceeded())) return_idle_beyond_limits();
-        const charge_status s = detail::charge_slow(account_.node(), bytes, detail::charge_mode::held,
-                                                    {.wait = asked.wait, .judged = asked.judged});
+        const charge_status s = detail::charge_slow(account_.node(), bytes, detail::charge_mode::held, asked);
         if (ALLOT_UNLIKELY(!s)) asked.refuse(s);
         return s.charged();
     }
