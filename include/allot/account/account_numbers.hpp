@@ -63,6 +63,19 @@ inline account_stats stats_with_items(const account_node& a) noexcept {
     f.resident = resident;
     return f;
 }
+// As account::visit(), without what items report: that may ask the system for each page.
+template <class Visit> void visit_numbers(const account_node& top, Visit visit) {
+    const lock_guard whole(top.shape());
+    top.walk([&](const tree_node& n) {
+        const account_node& a = account_node::of(n);
+        account_stats f;
+        {
+            const locked_tree scope(a, leave_drained);
+            f = stats_locked(a);
+        }
+        visit(static_cast<const account_stats&>(f), static_cast<const account&>(a.face));
+    });
+}
 inline bool verify(const account_node& top) noexcept {
     const lock_guard whole(top.shape());
     const locked_tree scope(top, leave_drained);

@@ -60,7 +60,7 @@ inline bool write_holders(text_writer& out, const account& root, const account* 
     account_path::visit paths;
     account_path of;
     bool inside = false, found = false;
-    root.visit([&](const account_stats& f, const account& a) { // parents before their children
+    visit_numbers(node_of(root), [&](const account_stats& f, const account& a) { // parents before their children
         paths.enter(a);
         if (&a == at) {
             found = inside = true;

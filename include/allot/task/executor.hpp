@@ -307,7 +307,7 @@ class executor final : detail::task_calls {
         if (ran_out) of.ended_well = 0, of.doubled.store(detail::min(now + 1, group::most_doubled));
         else if (now != 0 && ++of.ended_well % group::forgets == 0) of.doubled.store(now - 1);
         else if (of.least == 0) return;
-        if (!ran_out) of.least = of.in_vain = 0, of.waits_until = 0;
+        if (!ran_out) of.note_ended_well();
         for (task* t = of.unfinished.first(); t != nullptr; t = of.unfinished.after(*t))
             if (t->now == task_state::waiting) t->needs = needs_of(*t);
     }
@@ -479,7 +479,7 @@ class executor final : detail::task_calls {
         return end_all(t->of, t), nullptr; // withdrawn meanwhile
     }
     ending attempt(task& t, account_reservation sure, std::exception_ptr& error) noexcept {
-        if (t.is_last || t.attempts + 1 == most_attempts_ || t.of.in_vain + 1 == most_attempts_)
+        if (t.is_last || t.attempts + 1 == most_attempts_ || t.of.is_last(most_attempts_))
             memory_.end_pauses(); // it fails for what fails now, not for what did
         bool has_changed = false;
         const auto fails = [&](std::string_view what) {
@@ -532,7 +532,7 @@ class executor final : detail::task_calls {
         t.least = here + 1, of.waits_until = 0;
         if (ready_.running() == 1) of.note_in_vain(here);
         t.is_alone = ++t.attempts > 1;
-        const unsigned all = detail::max(t.attempts, may_wait ? 0 : of.in_vain);
+        const unsigned all = detail::max(t.attempts, of.attempts(may_wait));
         return t.is_last || all >= most_attempts_ ? all : 0;
     }
     void run(task& t, account_reservation sure) {

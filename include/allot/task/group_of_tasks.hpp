@@ -6,6 +6,7 @@
 #include <allot/account/account.hpp>
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/oom/arbiter.hpp>
 #include <allot/oom/task.hpp>
 #include <allot/sync/called_list.hpp>
@@ -61,15 +62,22 @@ struct group_of_tasks {
     std::atomic<unsigned> doubled{0};
     unsigned ended_well = 0;
     // Since a task of it ended well: the bytes that an attempt alone needed beyond what was free, at least, 0: none ran
-    // out; such attempts without news; and when the group has waited for news long enough, 0: it does not wait.
+    // out; such attempts without news, and all; and when the group has waited for news long enough, 0: it does not
+    // wait.
     std::size_t least = 0;
-    unsigned in_vain = 0;
+    std::atomic<unsigned> in_vain{0}, alone{0};
     std::uint64_t waits_until = 0;
     // An attempt alone ran out, behind which as many bytes are free.
     void note_in_vain(std::size_t here) noexcept {
         in_vain = least == 0 || here >= least ? 1 : in_vain + 1; // there was news
         least = here + 1;
+        ++alone;
     }
+    // What its tasks free themselves in accounts of others is taken for news, so these attempts have an end, too.
+    static constexpr unsigned for_news = 3;
+    bool is_last(unsigned most) const noexcept { return in_vain + 1 == most || (alone + 1) / for_news == most; }
+    unsigned attempts(bool may_wait) const noexcept { return max(may_wait ? 0 : in_vain.load(), alone / for_news); }
+    void note_ended_well() noexcept { least = 0, in_vain = 0, alone = 0, waits_until = 0; }
     bool is_cancelled = false;
     group_watches watches;
     std::exception_ptr error; // the first one

@@ -102,3 +102,17 @@ TEST_CASE("a leak report has the path of the account", "[accounts][reports][clos
     }
     CHECK_THAT(said, ContainsSubstring("allot: account query 1 / join closed with 3 bytes not refunded"));
 }
+
+TEST_CASE("a report of the holders asks no item for its numbers", "[accounts][reports]") {
+    static int asked = 0; // an object with pages asks the system for each of them
+    account engine{name{"engine"}, limit{100}};
+    allot::account_item pool{"pool", "rows",
+                             [](const allot::account_item&) noexcept { return ++asked, allot::item_stats{}; }};
+    engine.add(pool);
+    CHECK_THROWS_AS(engine.charge(101), allot::out_of_memory);
+    CHECK(holders_of(engine) ==
+          "  accounts of engine: 0 bytes used of 100 bytes, peak 0 bytes; no account holds bytes\n");
+    CHECK(asked == 0);
+    CHECK((engine.stats().committed == 0 && asked == 1));
+    engine.remove(pool);
+}

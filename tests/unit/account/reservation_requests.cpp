@@ -892,9 +892,7 @@ TEST_CASE("news inside the call of a reclaimer is asked for behind it; no callba
     k.got.release();
 
     struct : allot::account_listener {
-        void after(const account& a, std::size_t, const charge_status&) noexcept override {
-            a.root().notify_unused();
-        }
+        void after(const account& a, std::size_t, const charge_status&) noexcept override { a.root().notify_unused(); }
     } heard;
     old.inside = nullptr;
     REQUIRE(root.try_charge(50));

@@ -891,3 +891,21 @@ TEST_CASE("a group none of whose tasks can end says so after few calls, and who 
             CHECK((error.find("; account other holds 900 KiB, for no task") != error.npos) == is_held);
         }
 }
+
+TEST_CASE("a group whose tasks free bytes of another account themselves ends after few calls, too",
+          "[task][executor]") {
+    fixture f;
+    account other{f.engine, name{"other"}}, shared{f.engine, name{"shared"}};
+    executor run{f.tasks, f.engine, {.unknown_holders_wait = 1_ms}};
+    task_group query{run, name{"query"}};
+    const charged held{other, 600_KiB};
+    int calls = 0;
+    for (int i = 0; i != 100; ++i)
+        query.add({.name = "sort"}, [&](task_step& step) {
+            ++calls;
+            const charged first{shared, 100_KiB};
+            static_cast<void>(charged{step.memory(), 400_KiB});
+        });
+    CHECK(message_of(query).find("; account other holds 600 KiB, for no task") != std::string::npos);
+    CHECK(calls <= 40);
+}

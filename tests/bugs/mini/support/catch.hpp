@@ -2,6 +2,8 @@
 // compiled many times over, each time with another bug. A failed check ends the program with exit code 1.
 #pragma once
 
+#include <support/on_thread.hpp>
+
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
