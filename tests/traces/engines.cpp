@@ -64,7 +64,7 @@ struct plan {
         objects = d.one_in(8) ? most_objects : log_uniform(most_objects);
         threads[0] = d.one_in(8) ? most_threads : d.below(log_uniform(most_threads) + 1);
         threads[1] = d.one_in(3) ? 1 + d.below(most_threads / 2 + 1) : 0;
-        const std::size_t books = objects * 64_KiB > 4_MiB ? objects * 64_KiB - 4_MiB : 0;
+        const std::size_t books = objects * 64_KiB;
         most = std::min(64_MiB, std::max(8_MiB << d.below(4), 2 * books));
         lowest = most - most / 4;
         queries = 1 + d.below(6), groups = 1 + d.below(6), tasks = 4 + d.below(24) + (threads[0] + threads[1]) / 2;
