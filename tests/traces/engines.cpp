@@ -6,8 +6,7 @@
 //     engines --seconds 600 --objects 1000 --threads 64       as many seeds as that takes; objects and threads at most
 //
 // A seed draws one engine; the order of its threads is not the seed's. Wrong is
-//   - where no task ends for 60 s, or 240 s where tasks may run out of memory: the program ends with the report of the
-//     accounts, tasks and executors;
+//   - where no task ends for 60 s: the program ends with the report of the accounts, tasks and executors;
 //   - an error of a group, unless the plan has one. In most engines (`must`) no task may run out of memory: what it
 //     takes, in whole pages, fits below the lowest limit beside all that nobody can free, twice. That is: books of
 //     objects, pages of objects that keep theirs, and what no task holds. In the others out_of_memory is no error, but
@@ -633,8 +632,7 @@ void play(const plan& p) {
         wrong("resident memory grew by " + kib(peak - base) + ", of " + kib(allowed) + " allowed");
 }
 
-// Ends the program where no task ends for a minute; for four where tasks may run out of memory: they begin again often,
-// and among many objects each report of an out_of_memory takes its time.
+// Ends the program where no task ends for a minute.
 void watch() {
     std::uint64_t before = 0, seed = 0;
     for (int idle = 0;; ++idle) {
@@ -642,11 +640,9 @@ void watch() {
         const std::uint64_t now = tasks_ended, of = seed_now;
         if (now != before || of != seed) idle = 0;
         before = now, seed = of;
-        const engine* const e = engine_now;
-        const int longest = e != nullptr && !e->p.must ? 240 : 60;
-        if (idle != longest) continue;
-        std::printf("seed %llu: no task has ended for %d s\n", static_cast<unsigned long long>(seed), longest);
-        if (e != nullptr) std::puts(e->p.text().c_str()), e->write_report();
+        if (idle != 60) continue;
+        std::printf("seed %llu: no task has ended for a minute\n", static_cast<unsigned long long>(seed));
+        if (const engine* const e = engine_now; e != nullptr) std::puts(e->p.text().c_str()), e->write_report();
         std::fflush(stdout);
         std::_Exit(3);
     }
