@@ -35,7 +35,7 @@ class request_steps : frees_ahead, public account_steps {
 inline bool request_again(const account_node& by, memory_request& asked, attempt_ref attempt) noexcept {
     no_own_steps none;
     request_steps level{by, reclaimer::any};
-    return climb(asked, none, level, attempt);
+    return climb<no_own_steps, account_steps>(asked, none, level, attempt);
 }
 // A product's own steps for a request that charges another account, too: its idle memory serves a charge where it is
 // charged below the level that refuses, in part at least.
@@ -84,7 +84,7 @@ bool request_from_idle(const account_node& by, const charge_status& why, const r
     asked.why = why;
     no_own_steps none;
     account_steps level{by, reclaimer::idle, own};
-    return climb(asked, none, level, [&] { return attempt(asked); });
+    return climb(asked, none, level, attempt_ref{[&] { return attempt(asked); }});
 }
 // Has objects return idle memory where a limit is exceeded, at the account or above, until it holds again.
 inline void return_idle_beyond_limits(const account_node& by) noexcept {
