@@ -5,6 +5,7 @@
 #pragma once
 
 #include <allot/account/account.hpp>
+#include <allot/account/account_numbers.hpp>
 #include <allot/account/account_path.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>

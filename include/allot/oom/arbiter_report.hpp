@@ -4,6 +4,7 @@
 #pragma once
 
 #include <allot/account/account.hpp>
+#include <allot/account/account_numbers.hpp>
 #include <allot/account/account_path.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
@@ -145,7 +146,7 @@ inline void write_holder(text_writer& out, const task_register& of, const accoun
     account_path largest;
     std::size_t bytes = 0;
     const allot::detail::tree_node& within = at.node();
-    at.root().visit([&](const account_stats& f, const account& a) {
+    allot::detail::visit_numbers(at.root().node(), [&](const account_stats& f, const account& a) {
         paths.enter(a);
         if (f.own <= bytes || !a.node().is_below(within)) return;
         if (!visit_memory(of, [&](const account* m) { return m == nullptr || !a.node().is_below(m->node()); })) return;
