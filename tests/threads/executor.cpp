@@ -13,9 +13,11 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <random>
 #include <span>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -131,4 +133,22 @@ TEST_CASE("queries share too little memory on eight threads, and end", "[task][t
         CHECK((run.stats().waiting == 0 && run.stats().running == 0 && run.stats().parked == 0));
     }
     CHECK((e.memory.used() == 0 && e.disk.used() == 0 && e.memory.peak() <= 1_MiB));
+}
+
+TEST_CASE("tasks of a group run out of memory while others of it end well", "[task][threads]") {
+    const support::rescue ends{"a group whose tasks begin again"};
+    for (int round = 0; round != 10; ++round) {
+        allot::oom::arbiter tasks;
+        account memory{name{"engine"}, limit{64_MiB}, tasks};
+        executor run{tasks, memory, {.threads = 4}};
+        task_group query{run, name{"query"}};
+        for (int i = 0; i != 200; ++i)
+            query.add({.name = "scan", .output = 1000}, [i](task_step& step) {
+                if (i < 5 && step.attempts() == 0) throw std::bad_alloc();
+                std::this_thread::sleep_for(std::chrono::microseconds(50)); // others end meanwhile
+            });
+        query.wait();
+        CHECK(run.stats().done == 200);
+        CHECK(run.stats().ran_out == 5);
+    }
 }
