@@ -39,6 +39,7 @@ class retry_scope {
   public:
     retry_scope() noexcept : here_(task_thread::now()) {
         if (here_ == nullptr) return;
+        if (outer_ != nullptr) outer_->had_inside_ = true;
         allot::detail::of_this_thread.scope = this;
         here_->enter_scope();
     }
@@ -75,6 +76,8 @@ class retry_scope {
     /// The body of an attempt has changed its inputs: it cannot be begun again.
     void note_inputs_changed() noexcept { inputs_changed_ = true; }
     bool has_changed_inputs() const noexcept { return inputs_changed_; }
+    /// Whether another scope of its thread has begun inside it.
+    bool had_scope_inside() const noexcept { return had_inside_; }
     /// Attempts that were rolled back or split, so far.
     std::uint32_t attempts() const noexcept { return attempts_; }
     /// The report of the arbiter: the memory of its accounts, and its tasks.
@@ -101,7 +104,7 @@ class retry_scope {
     task_thread* here_;
     retry_scope* outer_ = allot::detail::of_this_thread.scope;
     std::uint32_t attempts_ = 0;
-    bool inputs_changed_ = false;
+    bool inputs_changed_ = false, had_inside_ = false;
 };
 
 /// The calling thread must not be rolled back, from construction to destruction: inside a capture of a device's stream,

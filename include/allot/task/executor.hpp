@@ -479,8 +479,8 @@ class executor final : detail::task_calls {
         return end_all(t->of, t), nullptr; // withdrawn meanwhile
     }
     ending attempt(task& t, account_reservation sure, std::exception_ptr& error) noexcept {
-        if (t.is_last || t.attempts + 1 == most_attempts_ || t.of.is_last(most_attempts_))
-            memory_.end_pauses(); // it fails for what fails now, not for what did
+        const bool is_last = t.is_last || t.attempts + 1 == most_attempts_ || t.of.is_last(most_attempts_);
+        if (is_last) memory_.end_pauses(); // it fails for what fails now, not for what did
         bool has_changed = false;
         const auto fails = [&](std::string_view what) {
             error = std::make_exception_ptr(task_error{t.of.name, t.said.name, what});
@@ -500,7 +500,7 @@ class executor final : detail::task_calls {
                     again = false;
                 } catch (...) {
                     has_changed = step.has_changed_inputs();
-                    if (has_changed || !t.is_alone || !scope || !detail::begins_again(t, *scope)) throw;
+                    if (has_changed || !detail::begins_again(t, scope, is_last)) throw;
                 }
             }
             if (scope) scope->done();

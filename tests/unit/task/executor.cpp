@@ -479,22 +479,27 @@ TEST_CASE("a sink is called once, and its error is that of the group", "[task][e
     CHECK((kernels == 1 && sinks == 1));
 }
 
-TEST_CASE("a kernel that splits its work by itself does so once it is alone", "[task][executor]") {
-    fixture f;
-    executor run{f.tasks, f.engine, {.threads = 2, .attempts = 200}};
-    task_group query{run, name{"query"}};
-    std::atomic<int> sum{0};
-    for (int i = 0; i != 3; ++i)
-        query.add({}, [&](task_step& step) {
-            std::vector<support::part> all{{0, 16}};
-            for (const int n : allot::oom::with_retry(all, support::halve, [&](const support::part& p) {
-                     const charged mine{step.memory(), p.bytes() * 100_KiB};
-                     return p.to - p.from;
-                 }))
-                sum += n;
-        });
-    query.wait();
-    CHECK(sum == 48);
+TEST_CASE("kernels that split their work do so at the third attempt that runs out, of one task or of a group",
+          "[task][executor]") {
+    for (const unsigned threads : {0U, 1U, 2U})
+        for (const int tasks : {1, 2, 8}) {
+            fixture f;
+            executor run{f.tasks, f.engine, {.threads = threads, .attempts = 3}};
+            task_group query{run, name{"query"}};
+            const charged kept{query.memory(), 500_KiB}; // so that the whole does not fit, which is below the limit
+            std::atomic<int> sum{0};
+            for (int i = 0; i != tasks; ++i)
+                query.add({}, [&](task_step& step) {
+                    std::vector<support::part> all{{0, 16}};
+                    for (const int n : allot::oom::with_retry(all, support::halve, [&](const support::part& p) {
+                             const charged mine{step.memory(), p.bytes() * 40_KiB};
+                             return p.to - p.from;
+                         }))
+                        sum += n;
+                });
+            query.wait();
+            CHECK((sum == tasks * 16 && f.tasks.stats().splits >= static_cast<std::uint64_t>(tasks)));
+        }
 }
 
 TEST_CASE("an empty handle as an input ends its group at once: that is no lack of memory", "[task][executor]") {
