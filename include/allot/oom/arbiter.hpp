@@ -79,7 +79,8 @@ class arbiter final : public judged_by, allot::detail::judge {
         for_each_root([&](const account& root) { root.write_failures(out); });
     }
 
-    /// Bytes at and below the account that no task holds, and no reclaimer can free: nobody knows when they come back.
+    /// Bytes at and below the account that no task holds, and no reclaimer can free, which no object keeps unused:
+    /// nobody knows when they come back.
     /// 0: none; or a task has no account there. Requires: the thread holds no lock of allot.
     std::size_t held_by_none(const account& at) const noexcept { return detail::held_by_none(tasks_, at); }
     /// Writes the account that has most of them, if there are some. Requires: the same.

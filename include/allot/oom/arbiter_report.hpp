@@ -127,7 +127,7 @@ inline bool is_at_or_below(const account& a, const account& b) noexcept {
 inline std::size_t held_by_none(const task_register& of, const account& at) noexcept {
     const auto stays = [](const account& a) {
         const std::size_t used = a.used();
-        return used - std::min(used, a.reclaimable());
+        return used - std::min(used, a.reclaimable(reclaimer::idle));
     };
     const allot::detail::lock_guard tasks_stay(of.tasks_lock);
     std::size_t bytes = of.states.rules().unknown_holders_wait.ms != 0 ? stays(at) : 0;

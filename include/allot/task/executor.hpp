@@ -488,8 +488,7 @@ class executor final : detail::task_calls {
         };
         try {
             const oom::task_thread here{t.of.task};
-            std::optional<oom::retry_scope> scope;
-            if (!t.splits_inside) scope.emplace();
+            std::optional<oom::retry_scope> scope{std::in_place};
             account_reservation promised = std::move(sure);
             const detail::attempt_scope pins{t};
             for (bool again = true; again;) {
@@ -500,7 +499,7 @@ class executor final : detail::task_calls {
                     again = false;
                 } catch (...) {
                     has_changed = step.has_changed_inputs();
-                    if (has_changed || !detail::begins_again(t, scope, is_last)) throw;
+                    if (has_changed || !detail::begins_again(t, scope, is_last && most_attempts_ > 1, promised)) throw;
                 }
             }
             if (scope) scope->done();

@@ -14,10 +14,12 @@ namespace allot::inline ALLOT_ABI {
 class system_memory; // sys/system_memory.hpp
 
 struct executor_options {
-    unsigned threads = 0;   // of its own; 0: those that call wait(), drain() or run_one()
-    unsigned percent = 90;  // of the account's limit, that what runs stays below; at most 100
-    unsigned bypasses = 8;  // that a task which does not fit is passed
-    unsigned attempts = 10; // that run out of memory: of one task, or one after the other of a group, without news
+    unsigned threads = 0;  // of its own; 0: those that call wait(), drain() or run_one()
+    unsigned percent = 90; // of the account's limit, that what runs stays below; at most 100
+    unsigned bypasses = 8; // that a task which does not fit is passed
+    // That run out of memory: of one task, or one after the other of a group, without news. 1: the first one ends the
+    // group, and is not split unless its request is above the limit.
+    unsigned attempts = 10;
     // How long a group waits for news where none of its tasks can start, and accounts of no task hold bytes that no
     // reclaimer can free. Then it ends with an error that names the largest. 0: not at all; nor with an arbiter whose
     // rules say so.

@@ -89,11 +89,10 @@ class queued_task : public admitted_task {
 
     group_of_tasks& of;
     const task_needs said;
-    std::int64_t number = 0;    // its place; the group's, unless it got another
-    unsigned attempts = 0;      // that ran out of memory
-    std::size_t least = 0;      // bytes that it needs: as many were not free when it ran out
-    bool is_last = false;       // no attempt follows this one
-    bool splits_inside = false; // the arbiter wants it split
+    std::int64_t number = 0; // its place; the group's, unless it got another
+    unsigned attempts = 0;   // that ran out of memory
+    std::size_t least = 0;   // bytes that it needs: as many were not free when it ran out
+    bool is_last = false;    // no attempt follows this one
     task_state now = task_state::waiting;
     std::shared_ptr<known_task> known; // where others may ask for it
     list_hook<queued_task> place_in_group;

@@ -3,12 +3,12 @@
 // Cost: a word. Threads: the one that runs the task.
 #pragma once
 
+#include <allot/account/account_reservation.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/retry_error.hpp>
 #include <allot/oom/retry.hpp>
 #include <allot/oom/retry_scope.hpp>
-#include <allot/task/group_of_tasks.hpp>
 #include <allot/task/queued_task.hpp>
 
 #include <exception>
@@ -27,19 +27,19 @@ struct attempt_scope {
     queued_task& t;
 };
 // Inside a handler of what its kernel has thrown. A task that runs alone begins again in its scope: so the arbiter
-// knows which attempts have failed. So does the last attempt of a group after others: else none of its tasks might be
-// split. One that is to be split begins again without the scope: then a scope inside, if there is one, is the
-// outermost.
-inline bool begins_again(queued_task& t, std::optional<oom::retry_scope>& scope, bool is_last) noexcept {
+// knows which attempts have failed. So does the last attempt after others: else it might not be split before its group
+// ends. One that is to be split, by a scope inside, does so without the scope: then that one is the outermost. It has
+// no promise then, which could refuse what it takes from objects beside its account.
+inline bool begins_again(queued_task& t, std::optional<oom::retry_scope>& scope, bool is_last,
+                         account_reservation& promised) noexcept {
     verdict_error copy{{}, memory_kind::host};
-    if (!scope || !(t.is_alone || (is_last && t.of.in_vain != 0))) return false;
+    if (!scope || !(t.is_alone || is_last)) return false;
     if (oom::detail::find_verdict(std::current_exception(), copy) == nullptr) return false;
     t.unpin();
+    promised.release();
     const verdict now = scope->wait(copy.why());
-    t.splits_inside = now == verdict::split;
-    const bool splits = t.splits_inside && scope->had_scope_inside();
-    if (splits) scope.reset();
-    return splits || now == verdict::try_again;
+    if (now == verdict::split && scope->had_scope_inside()) return scope.reset(), true;
+    return now == verdict::try_again;
 }
 
 } // namespace detail

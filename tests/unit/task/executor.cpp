@@ -3,8 +3,10 @@
 #include <support/task_engine.hpp>
 #include <support/tasks.hpp>
 
+#include <allot/row_manager.hpp>
 #include <allot/spill/stored_buffer.hpp>
 #include <allot/task/task_group.hpp>
+#include <allot/use/spark.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -479,27 +481,63 @@ TEST_CASE("a sink is called once, and its error is that of the group", "[task][e
     CHECK((kernels == 1 && sinks == 1));
 }
 
-TEST_CASE("kernels that split their work do so at the third attempt that runs out, of one task or of a group",
-          "[task][executor]") {
-    for (const unsigned threads : {0U, 1U, 2U})
-        for (const int tasks : {1, 2, 8}) {
-            fixture f;
-            executor run{f.tasks, f.engine, {.threads = threads, .attempts = 3}};
-            task_group query{run, name{"query"}};
-            const charged kept{query.memory(), 500_KiB}; // so that the whole does not fit, which is below the limit
-            std::atomic<int> sum{0};
-            for (int i = 0; i != tasks; ++i)
-                query.add({}, [&](task_step& step) {
-                    std::vector<support::part> all{{0, 16}};
-                    for (const int n : allot::oom::with_retry(all, support::halve, [&](const support::part& p) {
-                             const charged mine{step.memory(), p.bytes() * 40_KiB};
-                             return p.to - p.from;
-                         }))
-                        sum += n;
-                });
-            query.wait();
-            CHECK((sum == tasks * 16 && f.tasks.stats().splits >= static_cast<std::uint64_t>(tasks)));
-        }
+TEST_CASE("each task that can be split is, before its group ends", "[task][executor]") {
+    // What is kept, so that the whole does not fit, which is below the limit: by the group, or for no task.
+    for (const bool is_known : {true, false})
+        for (const unsigned attempts : {2U, 3U, 10U})
+            for (const unsigned threads : {0U, 1U, 2U})
+                for (const int tasks : {1, 2, 8}) {
+                    if (!is_known && (threads == 1 || tasks != 2)) continue; // the arbiter waits, too
+                    fixture f;
+                    account other{f.engine, name{"other"}};
+                    executor run{
+                        f.tasks, f.engine, {.threads = threads, .attempts = attempts, .unknown_holders_wait = 1_ms}};
+                    task_group query{run, name{"query"}};
+                    const charged kept{is_known ? query.memory() : other, 500_KiB};
+                    std::atomic<int> sum{0};
+                    for (int i = 0; i != tasks; ++i)
+                        query.add({}, [&](task_step& step) {
+                            std::vector<support::part> all{{0, 16}};
+                            for (const int n : allot::oom::with_retry(all, support::halve, [&](const support::part& p) {
+                                     const charged mine{step.memory(), p.bytes() * 40_KiB};
+                                     return p.to - p.from;
+                                 }))
+                                sum += n;
+                        });
+                    INFO(attempts << " attempts, " << threads << " threads, " << tasks << " tasks");
+                    CHECK(message_of(query) == "");
+                    CHECK((sum == tasks * 16 && f.tasks.stats().splits >= static_cast<std::uint64_t>(tasks)));
+                }
+}
+
+TEST_CASE("a promise that grew to the limit does not refuse the rows of its own task", "[task][executor]") {
+    fixture f;
+    allot::row_manager<allot::use::spark> rows{f.engine, name{"rows"}}; // beside the account of the group
+    executor run{f.tasks, f.engine};
+    task_group query{run, name{"query"}};
+    int calls = 0;
+    query.add({.output = 64_KiB}, [&](task_step& step) {
+        if (++calls <= 4) static_cast<void>(charged{step.memory(), 2_MiB}); // the estimate is doubled each time
+        CHECK(f.engine.promised() == (calls == 5 ? 1_MiB : 0));
+        rows.release(rows.allocate(100'000));
+    });
+    CHECK(message_of(query) == "");
+    CHECK(calls == 6);
+}
+
+TEST_CASE("a group does not wait for memory that objects keep and do not use", "[task][executor]") {
+    fixture f;
+    allot::row_manager<allot::use::spark> rows{f.engine, name{"rows"}};
+    executor run{f.tasks, f.engine, {.unknown_holders_wait = allot::forever}};
+    task_group query{run, name{"query"}};
+    int calls = 0;
+    query.add({}, [&](task_step& step) {
+        ++calls;
+        const charged first{step.memory(), 600_KiB}, more{step.memory(), 600_KiB};
+    });
+    query.add({}, [&] { rows.release(rows.allocate(100'000)); });
+    CHECK(message_of(query).find("it ran out of memory in 10 attempts") != std::string::npos);
+    CHECK(calls <= 20);
 }
 
 TEST_CASE("an empty handle as an input ends its group at once: that is no lack of memory", "[task][executor]") {
