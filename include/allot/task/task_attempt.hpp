@@ -28,8 +28,8 @@ struct attempt_scope {
 };
 // Inside a handler of what its kernel has thrown. A task that runs alone begins again in its scope: so the arbiter
 // knows which attempts have failed. So does the last attempt after others: else it might not be split before its group
-// ends. One that is to be split, by a scope inside, does so without the scope: then that one is the outermost. It has
-// no promise then, which could refuse what it takes from objects beside its account.
+// ends. Where it is to be split by a scope inside, its own scope ends, so that the one inside is the outermost.
+// What begins again has no promise, which could refuse what it takes from objects beside its account.
 inline bool begins_again(queued_task& t, std::optional<oom::retry_scope>& scope, bool is_last,
                          account_reservation& promised) noexcept {
     verdict_error copy{{}, memory_kind::host};
