@@ -93,12 +93,15 @@ ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::si
                           tree.has_waiters() || reports || tree.sleeping != 0 || tree.has_watermarks();
     const judged_by judged = tree.judged;
     const std::size_t free_at_root = refunds != 0 && reports ? tree.root().headroom() : 0;
+    const bool tells = judged.by != nullptr && (free_at_root != 0 || judged.by->has_signals());
+    if (tells) judged.by->enter();
     tree.lock.unlock();
     wait_queue::signal(woken);
     if (free_at_root != 0)
         judged.by->post(
             {.what = oom::event::refunded, .detail = static_cast<std::uint8_t>(judged.kind), .free = free_at_root});
-    else if (judged.by != nullptr) judged.by->deliver(); // what choose() posted in the lock; post() delivers that, too
+    else if (tells) judged.by->deliver(); // what choose() posted in the lock; post() delivers that, too
+    if (tells) judged.by->leave();
     call_granted(std::move(own));
     end_drained(drained); // the last one may destroy the root
 }

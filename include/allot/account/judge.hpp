@@ -21,6 +21,7 @@
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/parking.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -91,8 +92,17 @@ class judge {
     }
     // The same in a tree's lock; deliver() follows after it.
     virtual answer apply(const oom::command& what) = 0;
+    // Whether waits were ended of threads that have no signal yet.
+    virtual bool has_signals() const noexcept = 0;
     // Signals the threads whose waits were ended.
     virtual void deliver() noexcept = 0;
+    // A hold of a tree's lock leaves a post or a delivery for behind it. The root, and the judge then, may end in
+    // between: the judge's end waits until it has left. Requires that lock; leave(): the last access.
+    void enter() noexcept { inside_.fetch_add(1, std::memory_order_relaxed); }
+    void leave() noexcept {
+        std::atomic<std::uint32_t>* const at = &inside_;
+        if (at->fetch_sub(1, std::memory_order_release) == 1) at->notify_all();
+    }
     // The calling thread, if the judge knows it; else null.
     virtual judged_thread* this_thread() noexcept = 0;
     virtual verdict look(oom::thread_id id) const noexcept = 0;
@@ -113,9 +123,15 @@ class judge {
   protected:
     judge(bool sees, time_span longest) noexcept : sees_refunds(sees), longest_sleep(longest) {}
     ~judge() = default;
+    // Before it ends.
+    void wait_until_left() noexcept {
+        while (const std::uint32_t now = inside_.load(std::memory_order_acquire))
+            inside_.wait(now, std::memory_order_acquire);
+    }
 
   private:
     intrusive_list<injector, &injector::place_> injectors_;
+    std::atomic<std::uint32_t> inside_{0};
 };
 
 // A thread that a judge knows: where it sleeps, and its id there. All: the thread itself, but where said.

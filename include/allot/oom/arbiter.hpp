@@ -51,6 +51,7 @@ class arbiter final : public judged_by, allot::detail::judge {
     arbiter& operator=(const arbiter&) = delete;
     /// Requires: its tasks, resources and root accounts have ended. Checked builds report one that lives.
     ~arbiter() {
+        wait_until_left();
         if constexpr (ALLOT_CHECKED != 0) detail::check_all_ended(tasks_), check_no_root();
     }
 
@@ -149,6 +150,7 @@ class arbiter final : public judged_by, allot::detail::judge {
         }
         return bytes;
     }
+    bool has_signals() const noexcept override { return tasks_.signals_due.load(std::memory_order_relaxed); }
     void deliver() noexcept override { tasks_.deliver(); }
     void check_no_root() const noexcept {
         if (!roots.empty()) report_misuse({.kind = misuse::living_root});

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <semaphore>
 #include <string>
@@ -684,4 +685,35 @@ TEST_CASE("the page of an out-of-memory error has the tasks", "[oom]") {
     }
     CHECK_THAT(page, ContainsSubstring("tasks: 21") && ContainsSubstring("query 7 (1)"));
     CHECK_THAT(page_of(tasks), ContainsSubstring("and 5 more tasks"));
+}
+
+TEST_CASE("an arbiter ends behind the refund that ended its root", "[oom]") {
+    const support::rescue ends{"an end that waits for a refund"};
+    struct {
+        std::atomic<bool> has_news{false}, ends{false}, has_ended{false}, outlived_it{false};
+    } at;
+    const auto hear = [](void* to, const log_entry& e) noexcept {
+        if (e.is_change || e.what.what != event::refunded) return;
+        auto& is = *static_cast<decltype(at)*>(to);
+        is.has_news = true;
+        until([&] { return is.ends.load(); });
+        std::this_thread::sleep_for(std::chrono::milliseconds(20)); // time to end too early
+        is.outlived_it = is.has_ended.load();
+    };
+    auto tasks = std::make_unique<arbiter>(rules{}, log_sink{hear, &at});
+    auto memory = std::make_unique<account>(name{"engine"}, limit{100}, *tasks);
+    memory->charge(100);
+    memory->node().tree().frees.add_judge(), memory->node().tree().acts_at_unlock = true; // as behind a rollback
+    std::jthread last([&, by = memory.get()] {
+        until([&] { return !by->is_open(); });
+        by->refund(100);
+    });
+    CHECK(memory->close(std::chrono::seconds(60)));
+    until([&] { return at.has_news.load(); });
+    memory.reset();
+    at.ends = true;
+    tasks.reset();
+    at.has_ended = true;
+    last.join();
+    CHECK_FALSE(at.outlived_it);
 }
