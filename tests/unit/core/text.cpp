@@ -70,8 +70,9 @@ TEST_CASE("a text is not cut within a character, and a name is one line of UTF-8
                         "b\xE2\x90\xA1" +
                             euro + lost + lost + ' ' + lost + lost + 'z');
     out.clear();
-    out.brief(std::string(60, 'x') + euro + euro);
-    CHECK(out.view() == std::string(60, 'x') + "...");
+    const std::string sixty(60, 'x');
+    out.brief(sixty + euro + euro);
+    CHECK(out.view() == sixty + "...");
 }
 
 TEST_CASE("the smallest buffers hold what they can") {

@@ -1,5 +1,7 @@
 #include <support/catch.hpp>
 
+#include <allot/core/policies.hpp>
+#include <allot/core/product.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 
