@@ -551,6 +551,7 @@ TEST_CASE("a request waits for bytes that are coming, and asks others for the re
     writer first{root, "first", 1, 30}, second{root, "second", 2, 70};
     std::thread writes{[&] {
         until_it_comes(second);
+        while (root.stats().waiting == 0) std::this_thread::yield(); // one that asks meanwhile may ask again
         CHECK_ON_THREAD(second.told == 20);
         first.write();
         second.write();
@@ -582,6 +583,7 @@ TEST_CASE("one that waits for bytes that others got asks again once they have ar
     while (root.stats().waiting == 0) std::this_thread::yield();
     cache.arrived(50);
     until_it_comes(cache);
+    while (root.stats().waiting == 0) std::this_thread::yield();
     cache.write();
     second.join();
     CHECK(cache.calls() == 2);
