@@ -26,7 +26,6 @@
 #include <allot/account/account_opening.hpp>
 #include <allot/account/account_path.hpp>
 #include <allot/account/account_reservation.hpp>
-#include <allot/account/account_reserving.hpp>
 #include <allot/account/account_status.hpp>
 #include <allot/account/account_transfer.hpp>
 #include <allot/account/account_waiting.hpp>
@@ -161,12 +160,12 @@ class account {
     /// is `queued`, or says why it is refused; misused if `later` is queued already.
     template <class Then>
     account_reservation reserve_for(std::size_t bytes, reservation_request<Then>& later) noexcept {
-        return detail::reserving::reserve_or_queue(node_, bytes, detail::reserves::to_come, later.queued_);
+        return later.queued_.reserve_or_queue(node_, bytes, detail::reserves::to_come);
     }
     /// The same for a floor.
     template <class Then>
     account_reservation reserve_floor_for(std::size_t bytes, reservation_request<Then>& later) noexcept {
-        return detail::reserving::reserve_or_queue(node_, bytes, detail::reserves::floor, later.queued_);
+        return later.queued_.reserve_or_queue(node_, bytes, detail::reserves::floor);
     }
     /// Whether the account could charge as many bytes now. If not, `later` is called once when it can, with a
     /// reservation of nothing, whose status fits; or when notify_unused() is called where it is refused: a request may
@@ -175,7 +174,7 @@ class account {
     /// Returns: a status that fits, `queued`, or `closed`; over_limit for more than 2^63 - 1 bytes; misused if `later` is
     /// queued already.
     template <class Then> charge_status when_free(std::size_t bytes, reservation_request<Then>& later) noexcept {
-        return detail::reserving::reserve_or_queue(node_, bytes, detail::reserves::look, later.queued_).status();
+        return later.queued_.reserve_or_queue(node_, bytes, detail::reserves::look).status();
     }
 
     // ---- limits and statistics ------------------------------------------------------------------------------
@@ -192,7 +191,7 @@ class account {
     /// What the limit bounds: own charges, and the subtree charges of the children; with bytes that are kept for a
     /// request that waits and is due (docs/reclaim.md). In bytes.
     std::size_t used() const noexcept {
-        const locked scope(node_, detail::leave_drained);
+        const locked scope(node_);
         return node_.used() + detail::kept(node_);
     }
     /// What of used() nobody has charged: bytes that reservations of accounts below keep, or that are kept for a
@@ -200,17 +199,17 @@ class account {
     /// Complexity: O(accounts below), under the tree's lock. Threads: any that is not inside a visit of the tree.
     std::size_t promised() const noexcept { return detail::promised(node_); }
     std::size_t peak() const noexcept {
-        const locked scope(node_, detail::leave_drained);
+        const locked scope(node_);
         return node_.peak();
     }
     /// The largest charge that would fit now, without the credit of other leaves.
     std::size_t headroom() const noexcept {
-        const locked scope(node_, detail::leave_drained);
+        const locked scope(node_);
         return is_open() ? node_.headroom() : 0;
     }
     /// Whether a limit is exceeded, here or above.
     bool over_limit() const noexcept {
-        const locked scope(node_, detail::leave_drained);
+        const locked scope(node_);
         return detail::tree_node::first_over_limit(&node_) != nullptr;
     }
     /// Whether a charge would fit now. Charges nothing, but leaves may return their credit.
@@ -231,7 +230,7 @@ class account {
     }
     /// The parent; null for a root. When the parent ends, this is its parent.
     account* parent() const noexcept {
-        const locked scope(node_, detail::leave_drained);
+        const locked scope(node_);
         detail::account_node* const above = node_.above();
         return above != nullptr ? &above->face : nullptr;
     }
@@ -265,8 +264,9 @@ class account {
 
     /// Calls the listener for requests at and below, which keep no credit meanwhile. One that is added is ignored.
     void add(account_listener& listener) noexcept {
-        const locked scope(node_);
-        if (scope.tree.observers.add_locked(listener, node_)) scope.tree.recall_credit(node_);
+        detail::change_tree(node_, [&](detail::tree_change& now) {
+            if (now.tree.observers.add_locked(listener, node_)) now.tree.recall_credit(node_);
+        });
     }
     /// Removes the listener, and waits for a call of it on another thread. Returns: false inside a call of it on this
     /// thread; it must live until that call returns.
@@ -277,7 +277,7 @@ class account {
     /// Calls the reclaimer for requests that this account or one above refuses, until it is removed, or this account is
     /// closed.
     void add(reclaimer& r) noexcept {
-        node_.tree().reclaimers.add(r, *this, node_.shape());
+        node_.tree().reclaimers.add(r, *this, node_.shape(), &detail::note_arrival);
         notify_unused();
     }
     /// Removes the reclaimer, and waits for a call of it on another thread. Returns: false inside a call of it on this
@@ -312,7 +312,7 @@ class account {
     }
     void add(account_item& item) noexcept {
         const detail::lock_guard whole(node_.shape());
-        const locked scope(node_, detail::leave_drained);
+        const locked scope(node_);
         node_.items.add(item);
     }
     void remove(account_item& item) noexcept { detail::remove(node_, item); }
@@ -327,17 +327,19 @@ class account {
     /// Records the first event and the last ones with stack traces; null ends it. The account keeps no credit then.
     /// Requires: the log outlives the account, or its removal and every call that runs then.
     void set_log(account_log* log) noexcept {
-        const locked scope(node_);
-        node_.log_at.store(log, std::memory_order_release);
-        if (log != nullptr && node_.credit().has_step()) node_.close_credit();
+        detail::change_tree(node_, [&](detail::tree_change&) {
+            node_.log_at.store(log, std::memory_order_release);
+            if (log != nullptr && node_.credit().has_step()) node_.close_credit();
+        });
     }
     account_log* log() const noexcept { return node_.log(); }
     /// Copies all accounts of the tree at each new peak of its root, until keep_peak(nullptr).
     void keep_peak(account_peak* copy) noexcept {
-        const locked scope(node_);
-        scope.tree.peak_copy = copy;
-        scope.tree.acts_at_unlock = true;
-        if (copy != nullptr) scope.tree.recall_credit(scope.tree.root()); // else credit would count as used
+        detail::change_tree(node_, [&](detail::tree_change& now) {
+            now.tree.peak_copy = copy;
+            now.tree.acts_at_unlock = true;
+            if (copy != nullptr) now.tree.recall_credit(now.tree.root()); // else credit would count as used
+        });
     }
 
     // ---- the tree -------------------------------------------------------------------------------------------
@@ -428,10 +430,6 @@ namespace detail {
 inline account_node& node_of(account& a) noexcept { return a.node(); }
 inline const account_node& node_of(const account& a) noexcept { return a.node(); }
 } // namespace detail
-
-inline charge_status account_reservation::move_to(account_reservation& to, std::size_t bytes) noexcept {
-    return detail::reserving::move(*this, to, bytes);
-}
 
 } // namespace allot::inline ALLOT_ABI
 

@@ -23,6 +23,7 @@
 #include <allot/account/free_ahead.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/account/since_refusal.hpp>
+#include <allot/account/tree_change.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
@@ -62,7 +63,7 @@ ALLOT_COLD bool look_for_due(const account_node& a, memory_request& asked, GiveI
     const std::size_t bytes = max(asked.bytes, std::size_t{1});
     for (bool are_given = false;; are_given = true) {
         {
-            const locked_tree scope(a, leave_drained);
+            const locked_tree scope(a);
             if (const waiter* const due = due_ahead(a, bytes, asked))
                 return asked.refuse(status_behind(*due, asked.bytes)), true;
             if (are_given || !may_wait(a, asked) ||
@@ -81,7 +82,7 @@ ALLOT_COLD inline void passes(const account_node& a, const memory_request& asked
     const waiter* const own = of_this_thread.trying;
     const std::uint32_t itself = own != nullptr && &own->by->tree() == &a.tree() ? 1 : 0;
     if (a.tree().in_order() <= itself || !may_wait(a, asked)) return;
-    const locked_tree scope(a, leave_drained);
+    const locked_tree scope(a);
     note_passed(a, max(asked.bytes, std::size_t{1}), own, true, is_patient(asked));
 }
 // One attempt; requires the lock. Each check and its grant share one hold; retry(found), called where a level refuses,
@@ -118,45 +119,47 @@ ALLOT_ALWAYS_INLINE charge_status charge_in_hold(account_node& a, std::size_t by
 // The same; it takes the lock.
 inline charge_status charge_locked(account_node& a, std::size_t bytes, charge_mode how,
                                    const charge_wait& most = never_waits) noexcept {
-    const locked_tree scope(a);
-    charge_request request{scope.tree, how};
-    if (how == charge_mode::held) request.let_waiting_pass();
-    return charge_in_hold(a, bytes, how, most, [&](tree_node::limit_check& found) { return request.retry(found); });
+    return change_tree(a, [&](tree_change& now) ALLOT_ALWAYS_INLINE_LAMBDA {
+        charge_request request{now.tree, how};
+        if (how == charge_mode::held) request.let_waiting_pass();
+        return charge_in_hold(a, bytes, how, most, [&](tree_node::limit_check& found) { return request.retry(found); });
+    });
 }
 // Holds bytes of several accounts of one tree, all or none, with one hold of the lock: nobody sees a part. need(i): the
 // i-th of `n` {account, bytes}; different accounts. What a level above several of them refuses is the sum of theirs.
 // `at`: the number of the one that is refused.
 template <class Need>
 charge_status hold_all_locked(std::size_t n, Need need, const charge_wait& most, std::size_t& at) noexcept {
-    const locked_tree scope(*need(0).of);
-    charge_request request{scope.tree, charge_mode::held};
-    request.let_waiting_pass();
-    for (std::size_t done = 0;;) {
-        std::size_t of_others = 0; // that the level which refuses has of those before
-        bool again = false;
-        at = done;
-        const charge_need now = need(done);
-        charge_status s =
-            charge_in_hold(*now.of, now.bytes, charge_mode::held, most, [&](tree_node::limit_check& found) {
-                while (done != 0) { // others may be asked for bytes, or waited for, with none held here
-                    const charge_need before = need(--done);
-                    before.of->cancel(before.bytes);
-                    if (before.of->is_below(*found.at)) of_others += before.bytes;
-                }
-                found.used -= min(of_others, found.used);
-                found.more = sum_or_max(found.more, of_others);
-                again = request.retry(found);
-                return false;
-            });
-        if (again) continue;
-        if (s.charged()) {
-            if (++done == n) return s;
-            continue;
+    return change_tree(*need(0).of, [&](tree_change& now) -> charge_status {
+        charge_request request{now.tree, charge_mode::held};
+        request.let_waiting_pass();
+        for (std::size_t done = 0;;) {
+            std::size_t of_others = 0; // that the level which refuses has of those before
+            bool again = false;
+            at = done;
+            const charge_need next = need(done);
+            charge_status s =
+                charge_in_hold(*next.of, next.bytes, charge_mode::held, most, [&](tree_node::limit_check& found) {
+                    while (done != 0) { // others may be asked for bytes, or waited for, with none held here
+                        const charge_need before = need(--done);
+                        before.of->cancel(before.bytes);
+                        if (before.of->is_below(*found.at)) of_others += before.bytes;
+                    }
+                    found.used -= min(of_others, found.used);
+                    found.more = sum_or_max(found.more, of_others);
+                    again = request.retry(found);
+                    return false;
+                });
+            if (again) continue;
+            if (s.charged()) {
+                if (++done == n) return s;
+                continue;
+            }
+            while (done != 0) --done, need(done).of->cancel(need(done).bytes);
+            s.requested += of_others;
+            return s;
         }
-        while (done != 0) --done, need(done).of->cancel(need(done).bytes);
-        s.requested += of_others;
-        return s;
-    }
+    });
 }
 // `again`: an attempt.
 template <class Attempt>
@@ -241,13 +244,14 @@ template <class Need> charge_status hold_all(std::size_t n, Need need, const cha
     return s;
 }
 inline bool fits(account_node& a, std::size_t bytes) noexcept {
-    const locked_tree scope(a);
-    charge_request request{scope.tree, charge_mode::checked};
-    for (;;) {
-        const std::size_t unused = a.credit().unused();
-        const tree_node::limit_check found = tree_node::check_levels(&a, bytes > unused ? bytes - unused : 0);
-        if (found.charged() || !request.recall(found)) return a.is_open() && found.charged();
-    }
+    return change_tree(a, [&](tree_change& now) {
+        charge_request request{now.tree, charge_mode::checked};
+        for (;;) {
+            const std::size_t unused = a.credit().unused();
+            const tree_node::limit_check found = tree_node::check_levels(&a, bytes > unused ? bytes - unused : 0);
+            if (found.charged() || !request.recall(found)) return a.is_open() && found.charged();
+        }
+    });
 }
 
 // ---- refund ------------------------------------------------------------------------------------------------------
@@ -255,13 +259,10 @@ inline bool fits(account_node& a, std::size_t bytes) noexcept {
 // Settles a deferred refund, for requests that wait. Ends it.
 ALLOT_COLD inline void settle_for_waiters(account_node& a, std::size_t bytes) noexcept {
     granted_call granted;
-    {
-        a.tree().lock.lock();
-        locked_tree settles(a, adopt_lock, bytes, leave_drained);
-        settles.leaves_granted_to(granted);
-    }
+    a.tree().lock.lock();
+    tree_change{a, adopt_lock, bytes}.unlock_and_wake(granted);
     a.life.leave_refund(); // before the call, which may end the account
-    call_granted(std::move(granted));
+    tree_change::call(granted);
 }
 // Adds the refund to the credit; the lock's next holder settles it. False: take the lock, since the account is closing,
 // and its last refund ends it, or the credit would exceed 2 GiB.
@@ -281,10 +282,11 @@ inline void refund_locked(account_node& a, std::size_t bytes) noexcept {
         if (defer_refund(a, bytes)) return;
         lock.lock();
     }
-    const locked_tree scope(a, adopt_lock, bytes);
+    tree_change now{a, adopt_lock, bytes};
     a.refund(bytes);
     a.settle();
     end_if_drained(a);
+    now.unlock_and_do();
 }
 // `now` returns the bytes. The account is kept until its listeners have been called: close() waits for the calls. One
 // that is closing waits for no refund, which might be its last: a count delays its end.
@@ -309,36 +311,33 @@ inline void refund_slow(account_node& a, std::size_t bytes, OnRefunded on_refund
 // ---- hold --------------------------------------------------------------------------------------------------------
 
 inline void confirm(account_node& a, std::size_t bytes) noexcept {
-    const locked_tree scope(a);
-    a.confirm(bytes);
+    change_tree(a, [&](tree_change&) { a.confirm(bytes); });
 }
 inline void cancel(account_node& a, std::size_t bytes) noexcept {
-    const auto now = [&] {
-        locked_tree scope(a);
+    const auto cancel = [&](tree_change& now) {
         a.cancel(bytes);
-        scope.look_from(a);
+        now.look_from(a);
         end_if_drained(a);
     };
-    return_and_notify(a, "cancel", bytes, now, [] {});
+    return_and_notify(a, "cancel", bytes, [&] { change_tree(a, cancel); }, [] {});
 }
 
 // ---- limit -------------------------------------------------------------------------------------------------------
 
 inline void set_limit(account_node& a, std::size_t bytes) noexcept {
-    const locked_tree scope(a);
-    a.set_limit(bytes);
-    scope.tree.announce_end();
-    if (a.totals().total() <= bytes) return;
-    scope.tree.note_exceeded();
-    scope.tree.recall_credit(a);
+    change_tree(a, [&](tree_change& now) {
+        a.set_limit(bytes);
+        now.tree.announce_end();
+        if (a.totals().total() > bytes) now.tree.note_exceeded(), now.tree.recall_credit(a);
+    });
 }
 inline void set_object(account_node& a, const charged_object* object) noexcept {
-    const locked_tree scope(a, leave_drained);
+    const locked_tree scope(a);
     a.object = object;
 }
 // A limit of an object that is charged there is exceeded.
 inline void note_exceeded(account_node& a) noexcept {
-    const locked_tree scope(a, leave_drained);
+    const locked_tree scope(a);
     scope.tree.note_exceeded();
 }
 inline void set_watermark(account_node& a, std::size_t bytes) noexcept {
@@ -349,10 +348,11 @@ inline void set_watermark(account_node& a, std::size_t bytes) noexcept {
 // Has the root's arbiter ask the injector before charges. Requires: the account is a root that has one.
 inline void add(account_node& root, injector& i) noexcept {
     root.tree().judged.by->add(i);
-    const locked_tree scope(root);
-    scope.tree.injectors.fetch_add(1, std::memory_order_relaxed);
-    scope.tree.observers.count_injector(true);
-    scope.tree.recall_credit(root);
+    change_tree(root, [&](tree_change& now) {
+        now.tree.injectors.fetch_add(1, std::memory_order_relaxed);
+        now.tree.observers.count_injector(true);
+        now.tree.recall_credit(root);
+    });
 }
 inline void remove(account_node& root, injector& i) noexcept {
     root.tree().observers.count_injector(false);

@@ -49,7 +49,7 @@ template <class Own> struct steps_beside_a_charge {
     climbed wait_for_moves(const memory_request& asked) noexcept { return own.wait_for_moves(asked); }
     bool is_charged_below(const charge_status& why) const noexcept {
         if (pays == nullptr || why.by != refuser::account || why.at == nullptr) return false;
-        const locked_tree scope(*pays, leave_drained);
+        const locked_tree scope(*pays);
         return pays->is_charged_below(*refuser_in(why));
     }
 
@@ -89,7 +89,7 @@ bool request_from_idle(const account_node& by, const charge_status& why, const r
 // Has objects return idle memory where a limit is exceeded, at the account or above, until it holds again.
 inline void return_idle_beyond_limits(const account_node& by) noexcept {
     const auto hold = [&](memory_request& over) {
-        const locked_tree scope(by, leave_drained);
+        const locked_tree scope(by);
         const tree_node* const at = tree_node::first_over_limit(&by);
         if (at != nullptr) over.why = account_node::of(*at).refused(charge_outcome::over_limit, 0);
         return at == nullptr;

@@ -9,6 +9,7 @@
 #include <allot/account/account_numbers.hpp>
 #include <allot/account/account_path.hpp>
 #include <allot/account/open_counts.hpp>
+#include <allot/account/tree_change.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
@@ -25,8 +26,6 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// Refuses reservations that wait for a closed account: account_reserving.hpp
-void end_queued(account_node& a) noexcept;
 // Calls the listeners of `from` and all above; as observers::each() else.
 template <class Tell>
 void notify(const account_node& from, Tell tell, const account_node* about = nullptr,
@@ -71,7 +70,7 @@ ALLOT_COLD inline charge_status refused_closed(const account_node& a, std::size_
 }
 // The status of a charge that a closed account refuses; fits while the account is open.
 inline charge_status why_closed(const account_node& a, std::size_t bytes) noexcept {
-    const locked_tree scope(a, leave_drained);
+    const locked_tree scope(a);
     return a.is_open() ? charge_status{} : refused_closed(a, bytes);
 }
 // Requires the lock.
@@ -88,9 +87,10 @@ inline void end_if_drained(account_node& a) noexcept {
     a.tree().acts_at_unlock = true;
 }
 ALLOT_COLD inline void count_closing(account_node& a, unsigned at, int by) noexcept {
-    const locked_tree scope(a); // its destructor may end the account
-    if (!a.life.counts().add_left(at, by)) report_misuse({.kind = misuse::too_many_views, .heap = a.name()});
-    end_if_drained(a);
+    change_tree(a, [&](tree_change&) {
+        if (!a.life.counts().add_left(at, by)) report_misuse({.kind = misuse::too_many_views, .heap = a.name()});
+        end_if_drained(a);
+    }); // may end the account
 }
 ALLOT_ALWAYS_INLINE void count(account_node& a, unsigned at, int by) noexcept {
     if (ALLOT_UNLIKELY(!a.life.counts().add(at, by))) count_closing(a, at, by);
@@ -104,7 +104,7 @@ inline account_node* pin_parent(const account_node& a) noexcept {
 }
 // Undoes pin_parent() of a child. Returns drained accounts, which the caller must end.
 inline account_node* unpin(account_node& a) noexcept {
-    const locked_tree scope(a, leave_drained);
+    const locked_tree scope(a);
     a.life.counts().add_locked(open_counts::users, -1);
     end_if_drained(a);
     return std::exchange(scope.tree.drained, nullptr);
@@ -156,12 +156,28 @@ inline bool leave_tree(account_node& a) noexcept {
 // False: it was closed before. Writes the leak report.
 inline bool end(account_node& a, text_writer& leaks) noexcept {
     const lock_guard whole(a.shape());
-    const locked_tree scope(a, leave_drained);
+    tree_change now{a};
     if (a.life.is_closed()) return false;
     refuse_charges(a);
     write_leaks(a, leaks);
     if (&a == &a.root() && a.has_children()) report_misuse({.kind = misuse::use_after_destruction, .heap = a.name()});
-    return leave_tree(a);
+    const bool ended = leave_tree(a);
+    now.unlock_and_wake();
+    return ended;
+}
+// Refuses reservations that wait for a closed account.
+ALLOT_COLD inline void end_queued(account_node& a) noexcept {
+    for (;;) {
+        tree_change now{a};
+        waiter* w = now.tree.waits.all.first();
+        while (w != nullptr && (w->queued == nullptr || !w->reserves->concerns(a) || w->trying))
+            w = now.tree.waits.all.after(*w);
+        if (w == nullptr) return;
+        const_cast<tree_node*>(w->in)->waits().begin_try(*w, now.tree.waits);
+        const granted_call ended = w->queued->make(*w, now.tree);
+        now.unlock_and_wake();
+        tree_change::call(ended);
+    }
 }
 // False: something was reported.
 inline bool close(account_node& a) noexcept {
@@ -173,15 +189,13 @@ inline bool close(account_node& a) noexcept {
     if (a.tree().has_waiters()) end_queued(a);
     wait_for_refunds(a);
     {
-        const locked_tree scope(a, leave_drained);
+        const locked_tree scope(a);
     } // taking the lock settled their deferred refunds: no list names this account any more
     if (ended && above != nullptr) notify_child_change(a, *above, false);
     if (leaks.size() != 0) a.leaks.write(a.leaks.context, leaks.view());
     if (above == nullptr) return leaks.size() == 0;
-    if (above->tree().has_waiters()) {
-        const locked_tree scope(*above); // queued reservations may fit now
-    }
-    count(*above, open_counts::users, -1); // the last access to the tree
+    if (above->tree().has_waiters()) change_tree(*above, [](tree_change&) {}); // queued reservations may fit now
+    count(*above, open_counts::users, -1);                                     // the last access to the tree
     return leaks.size() == 0;
 }
 // The same, and no other account names this one any more: it may be destroyed.
@@ -191,7 +205,7 @@ inline void close_for_good(account_node& a) noexcept {
             if (&home == &a.face) report_misuse({.kind = misuse::living_reclaimer, .heap = r.name()});
         });
     close(a);
-    if (a.own_tree.judged.by != nullptr) a.own_tree.judged.by->roots.remove(a.own_tree.as_tenant);
+    if (a.own_tree.judged.by != nullptr) a.own_tree.judged.by->roots.remove(a.own_tree.as_root);
     if (ALLOT_LIKELY(a.life.named_below() == 0) || &a == &a.root()) return;
     const locked_tree scope(a);
     a.root().walk([&](tree_node& n) {
@@ -216,7 +230,7 @@ inline void remove(account_node& a, account_item& item) noexcept {
     account_node* drained = nullptr;
     {
         const lock_guard whole(a.shape());
-        const locked_tree scope(a, leave_drained);
+        const locked_tree scope(a);
         a.items.remove(item);
         end_if_drained(a);
         drained = std::exchange(scope.tree.drained, nullptr);
@@ -228,12 +242,11 @@ inline bool close_after(account_node& a, time_span most) noexcept {
     const std::uint64_t end = wait_limit{most}.deadline();
     sys::parking spot;
     closing_watch watch{spot};
-    {
-        const locked_tree scope(a);
+    change_tree(a, [&](tree_change& now) {
         if (a.life.is_open()) begin_closing(a);
         a.life.await_drain(1);
-        scope.tree.watches.add(watch);
-    }
+        now.tree.watches.add(watch);
+    });
     wait_for_refunds(a);
     bool drained = false, is_over = false;
     for (;;) {
@@ -249,20 +262,21 @@ inline bool close_after(account_node& a, time_span most) noexcept {
     return close(a) && drained;
 }
 inline bool close_when_drained(account_node& a, account_lifetime::call ended, void* context) noexcept {
-    {
-        const locked_tree scope(a);
-        if (!a.life.is_open()) return a.life.is_closed();
-        begin_closing(a);
-    }
+    const bool begins = change_tree(a, [&](tree_change&) {
+        const bool is_open = a.life.is_open();
+        if (is_open) begin_closing(a);
+        return is_open;
+    });
+    if (!begins) return a.life.is_closed();
     wait_for_refunds(a); // later refunds take the lock
-    bool now = false;
+    bool is_over = false;
     {
         const locked_tree scope(a);
-        now = is_drained(a);
-        if (!now) a.life.call_at_end(ended, context);
+        is_over = is_drained(a);
+        if (!is_over) a.life.call_at_end(ended, context), scope.tree.end_drained = &end_drained;
     }
-    if (now) close(a);
-    return now;
+    if (is_over) close(a);
+    return is_over;
 }
 
 } // namespace detail

@@ -15,7 +15,6 @@
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/min_max.hpp>
-#include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>
 
 #include <atomic>
@@ -26,8 +25,6 @@ namespace allot::inline ALLOT_ABI {
 class account;
 
 namespace detail {
-
-struct granted_call; // queued_reservation.hpp
 
 // The object whose pages an account is charged for. Its functions are called with the lock.
 struct charged_object {
@@ -101,53 +98,15 @@ struct alignas(64) account_node final : tree_node {
 account_node& node_of(account& a) noexcept;
 const account_node& node_of(const account& a) noexcept;
 
-// For locked_tree, where the caller may hold the tree's mutex: the next holder ends the accounts that have drained.
-inline constexpr bool leave_drained = false;
-
-// Ends what a hold of the lock has begun, and unlocks: wakes requests, ends drained accounts. `looks`: requests may fit
-// that `at`, or a level above, refused; `slept`: one that goes to sleep; `granted`: where to leave a queued reservation
-// that was granted; null: it is called if accounts may be ended. account_waiting.hpp
-void act_and_unlock(const account_node& at, bool ends, std::size_t refunds, bool looks, waiter* slept,
-                    granted_call* granted) noexcept;
-
-// Holds the tree's lock. Accounts that drained meanwhile are ended after the unlock. Requests that wait are woken if
-// they may fit now.
+// Holds the tree's lock, for who reads, or changes nothing that others wait for; else tree_change.hpp.
 class locked_tree {
   public:
-    ALLOT_ALWAYS_INLINE explicit locked_tree(const account_node& a, bool ends = true) noexcept
-        : tree(a.tree()), at_(&a), ends_(ends) {
-        tree.lock.lock();
-    }
-    locked_tree(const account_node& a, adopt_lock_t, std::size_t refunds, bool ends = true) noexcept
-        : tree(a.tree()), at_(&a), ends_(ends), refunds_(refunds) {}
+    ALLOT_ALWAYS_INLINE explicit locked_tree(const account_node& a) noexcept : tree(a.tree()) { tree.lock.lock(); }
     locked_tree(const locked_tree&) = delete;
     locked_tree& operator=(const locked_tree&) = delete;
-    ALLOT_ALWAYS_INLINE ~locked_tree() {
-        if (ALLOT_UNLIKELY(tree.acts_at_unlock)) act_and_unlock(*at_, ends_, refunds_, looks_, slept_, granted_);
-        else tree.lock.unlock();
-    }
-    // Requests may fit that this node, or one above, refused.
-    void look_from(const tree_node& at) noexcept {
-        at_ = &account_node::of(at);
-        looks_ = true;
-    }
-    void sleeps(waiter& w) noexcept {
-        look_from(*w.by);
-        slept_ = &w;
-    }
-
-    // A queued reservation that is granted is left to the holder, who calls it without the lock.
-    void leaves_granted_to(granted_call& to) noexcept { granted_ = &to; }
+    ALLOT_ALWAYS_INLINE ~locked_tree() { tree.lock.unlock(); }
 
     account_tree& tree;
-
-  private:
-    const account_node* at_;
-    const bool ends_ = true;
-    const std::size_t refunds_ = 0;
-    bool looks_ = false;
-    waiter* slept_ = nullptr;
-    granted_call* granted_ = nullptr;
 };
 
 } // namespace detail

@@ -15,7 +15,7 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 inline std::size_t used(const account_node& a) noexcept {
-    const locked_tree scope(a, leave_drained);
+    const locked_tree scope(a);
     return a.used();
 }
 // Bytes that are free, and kept for a request that is due: others that may wait go behind it. Requires the lock.
@@ -33,7 +33,7 @@ inline std::size_t promised_below(const account_node& a) noexcept {
 }
 inline std::size_t promised(const account_node& a) noexcept {
     const lock_guard whole(a.shape());
-    const locked_tree scope(a, leave_drained);
+    const locked_tree scope(a);
     return promised_below(a) + kept(a);
 }
 // Requires the lock.
@@ -57,7 +57,7 @@ inline account_stats stats_with_items(const account_node& a) noexcept {
         committed += its.committed;
         resident += its.resident;
     });
-    const locked_tree scope(a, leave_drained);
+    const locked_tree scope(a);
     account_stats f = stats_locked(a);
     f.committed = committed;
     f.resident = resident;
@@ -70,7 +70,7 @@ template <class Visit> void visit_numbers(const account_node& top, Visit visit) 
         const account_node& a = account_node::of(n);
         account_stats f;
         {
-            const locked_tree scope(a, leave_drained);
+            const locked_tree scope(a);
             f = stats_locked(a);
         }
         visit(static_cast<const account_stats&>(f), static_cast<const account&>(a.face));
@@ -78,7 +78,7 @@ template <class Visit> void visit_numbers(const account_node& top, Visit visit) 
 }
 inline bool verify(const account_node& top) noexcept {
     const lock_guard whole(top.shape());
-    const locked_tree scope(top, leave_drained);
+    const locked_tree scope(top);
     bool ok = top.valid();
     top.walk([&](const tree_node& n) {
         const account_node& a = account_node::of(n);

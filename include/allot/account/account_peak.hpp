@@ -22,13 +22,6 @@
 
 namespace allot::inline ALLOT_ABI {
 
-class account_peak;
-
-namespace detail {
-struct account_node;
-inline void copy_peak(const account_node& root, account_peak& to) noexcept; // account_numbers.hpp
-} // namespace detail
-
 /// One account's statistics and name; a longer name is cut.
 struct account_line {
     account_stats stats;
@@ -65,8 +58,7 @@ class account_peak {
         }
     }
 
-  private:
-    friend void detail::copy_peak(const detail::account_node& root, account_peak& to) noexcept;
+    // ---- for the tree, in its lock (account_numbers.hpp)
 
     void note(std::size_t charged) noexcept { charged_ = charged > charged_ ? charged : charged_; }
     void begin(std::size_t used, std::size_t promised, std::uint32_t tree) noexcept {
@@ -79,6 +71,7 @@ class account_peak {
         text_writer{line.name}.put(f.name);
     }
 
+  private:
     std::span<account_line> lines_;
     std::size_t used_ = 0, promised_ = 0, charged_ = 0, n_ = 0, missing_ = 0;
     std::uint32_t tree_ = 0;

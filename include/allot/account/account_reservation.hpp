@@ -10,6 +10,8 @@
 //                   refunded returns to the parent
 //   a floor         what the account counts at its parent at least
 //
+// A batch of several accounts below one parent is granted all or none (task/quota.hpp). What it needs is computed at
+// each attempt, from what is in use now; bytes that an account gives up, and does not use, serve the others.
 // Invariant: while several are held, they add up. Cost: 80 bytes; the tree's lock when it begins and ends, and at each
 // refund while bytes to come are reserved; the account and those below keep no credit then. Threads: one at a time; the
 // account's charges by any.
@@ -17,24 +19,62 @@
 // that were used before.
 #pragma once
 
-#include <allot/account/account_status.hpp>
+#include <allot/account/account_charge.hpp>
+#include <allot/account/account_climb.hpp>
+#include <allot/account/account_closing.hpp>
+#include <allot/account/account_node.hpp>
+#include <allot/account/charge_request.hpp>
+#include <allot/account/level_totals.hpp>
 #include <allot/account/memory_request.hpp>
+#include <allot/account/open_counts.hpp>
+#include <allot/account/tree_change.hpp>
+#include <allot/account/wait_order.hpp>
+#include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/min_max.hpp>
+#include <allot/reclaim/wait_limit.hpp>
+#include <allot/sync/full_fence.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
-class account_reservation;
-
 namespace detail {
-struct account_node;
-// account_reserving.hpp
-struct reserving;
-void end_reservation(account_node& a, std::size_t bytes, std::size_t keeps, std::size_t used_before,
-                     reserves kind) noexcept;
+
+// Ends a reservation, but for the bytes that it keeps. The part of bytes to come that was charged since it began stays
+// reserved for others: they promise bytes beyond it.
+inline void end_reservation(const reserved_bytes& has, std::size_t keeps) noexcept {
+    account_node& a = *has.by;
+    const bool to_come = has.kind == reserves::to_come, ends = keeps == 0;
+    const std::size_t fewer = has.bytes - keeps;
+    change_tree(a, [&](tree_change& now) {
+        now.tree.looks_at_all = true;
+        now.tree.reservations -= to_come && ends;
+        if (!a.life.is_closed()) {
+            now.tree.recall_credit(a);
+            const level_totals& totals = a.totals();
+            const std::size_t used = a.used(), charged = max(used, has.used_before) - has.used_before,
+                              unused = min(fewer, has.bytes - min(has.bytes, charged));
+            std::size_t reserved = totals.reserved();
+            if (to_come) {
+                a.totals().add_to_come(0 - fewer);
+                reserved = max(reserved - min(reserved, unused), totals.floor());
+            } else {
+                reserved = totals.reserved_with_floor(totals.floor() - fewer, used);
+                a.totals().add_floor(0 - fewer);
+            }
+            a.reserve(totals.reserved_at_most(reserved));
+        }
+        if (ends) a.life.counts().add_locked(open_counts::users, -1);
+        end_if_drained(a);
+    }); // may end the account
+}
+
 } // namespace detail
 
 /// What account::reserve_for() and reserve_floor_for() return; true if the bytes are reserved. It returns them when it
@@ -54,16 +94,16 @@ class [[nodiscard]] account_reservation {
 
     /// Returns the bytes to the parent now, but for those in use. Idempotent.
     void release() noexcept {
-        const std::size_t bytes = std::exchange(bytes_, 0);
-        if (detail::account_node* const by = std::exchange(by_, nullptr))
-            detail::end_reservation(*by, bytes, 0, used_before_,
-                                    kind_); // may call back, and the callback refill the object
+        const detail::reserved_bytes had = std::exchange(has_, {});
+        if (had.by != nullptr) detail::end_reservation(had, 0); // may call back, and the callback refill the object
     }
     /// Keeps that many bytes, and returns the others as release() does. It never grows.
     void shrink_to(std::size_t bytes) noexcept {
         if (bytes == 0) return release();
-        if (by_ != nullptr && bytes < bytes_)
-            detail::end_reservation(*by_, std::exchange(bytes_, bytes), bytes, used_before_, kind_);
+        if (has_.by == nullptr || bytes >= has_.bytes) return;
+        const detail::reserved_bytes had = has_;
+        has_.bytes = bytes;
+        detail::end_reservation(had, bytes);
     }
     /// Moves bytes of this floor to that of another account with the same parent, which sees no change, but for what
     /// the two use: bytes in use stay charged, so they count twice, if that fits.
@@ -71,27 +111,200 @@ class [[nodiscard]] account_reservation {
     /// fewer bytes, one of them is no floor, or the parents differ.
     charge_status move_to(account_reservation& to, std::size_t bytes) noexcept;
 
-    explicit operator bool() const noexcept { return by_ != nullptr; }
+    explicit operator bool() const noexcept { return has_.by != nullptr; }
     /// Bytes that are reserved; 0 if refused or released.
-    std::size_t bytes() const noexcept { return bytes_; }
+    std::size_t bytes() const noexcept { return has_.bytes; }
     /// Why the bytes were refused; else a status that fits.
     const charge_status& status() const noexcept { return status_; }
 
     void swap(account_reservation& other) noexcept {
-        std::swap(by_, other.by_);
-        std::swap(bytes_, other.bytes_);
-        std::swap(used_before_, other.used_before_);
-        std::swap(kind_, other.kind_);
+        std::swap(has_, other.has_);
         std::swap(status_, other.status_);
     }
 
+    // ---- for those that make it
+
+    // Of what is reserved already, or was refused.
+    account_reservation(const detail::reserved_bytes& has, const charge_status& s) noexcept : has_(has), status_(s) {}
+    detail::reserved_bytes& has() noexcept { return has_; }
+    const detail::reserved_bytes& has() const noexcept { return has_; }
+    // It no longer owns them.
+    detail::reserved_bytes take() noexcept { return std::exchange(has_, {}); }
+
   private:
-    friend detail::reserving;
-    detail::account_node* by_ = nullptr;
-    std::size_t bytes_ = 0;
-    std::size_t used_before_ = 0; // by the account, when the reservation began
+    detail::reserved_bytes has_;
     charge_status status_;
-    detail::reserves kind_ = detail::reserves::to_come;
 };
+
+namespace detail {
+
+// One reservation: it is to have `wanted` bytes in all.
+struct reservation_change {
+    struct need_now {
+        std::size_t before; // bytes that the account has used, or reserved, without it
+        std::size_t after;  // reserved with it
+        bool fits;          // within the account's own limit
+    };
+
+    account_node* of;
+    reserves kind;
+    std::size_t wanted;
+    account_reservation made; // what it has
+
+    // False: the request keeps it as it is.
+    bool any() const noexcept { return wanted != made.bytes() || !made; }
+    bool grows() const noexcept { return wanted > made.bytes(); }
+    need_now need() const noexcept {
+        const level_totals& totals = of->totals();
+        const std::size_t used = of->used(), all = max(used, totals.reserved()), has = made.bytes();
+        const bool to_come = kind != reserves::floor;
+        const std::size_t before = to_come ? all : totals.floor() - has;
+        if (grows() && (wanted - has > max_charged - all || before + wanted > totals.limit()))
+            return {before, 0, false};
+        return {before, to_come ? before + wanted : totals.reserved_with_floor(before + wanted, used), true};
+    }
+};
+
+struct reservation_batch final : reserved_need {
+    reservation_batch() noexcept = default;
+    // `of`: the account, or the parent of several; `changes`: of different accounts; not empty.
+    reservation_batch(account_node& of, std::span<reservation_change> changes) noexcept : by(&of), all(changes) {}
+
+    bool is_of_one() const noexcept { return all.front().of == by; }
+    account_node* above() const noexcept override { return is_of_one() ? by->above() : by; }
+    needs need() const noexcept override {
+        std::size_t more = 0, fewer = 0;
+        for (const reservation_change& c : all) {
+            if (!c.any()) continue;
+            const reservation_change::need_now need = c.need();
+            if (!c.of->is_open() || !need.fits) return {0, c.of, c.wanted, need.before};
+            const std::size_t now = c.of->totals().subtree_charge(), then = max(need.after, c.of->totals().total());
+            more = sum_or_max(more, max(now, then) - now);
+            fewer += max(now, then) - then;
+        }
+        return {.more = more - min(more, fewer)};
+    }
+    // That the accounts have in all then, at least.
+    std::size_t bytes() const noexcept {
+        std::size_t sum = 0;
+        for (const reservation_change& c : all) sum = sum_or_max(sum, c.wanted);
+        return sum;
+    }
+    // A look waits for a higher limit, too.
+    bool can_ever_fit() const noexcept override {
+        if (all.front().kind == reserves::look) return by->is_open() && all.front().wanted <= max_charged;
+        for (const reservation_change& c : all)
+            if (c.any() && (!c.of->is_open() || (c.grows() && !c.of->totals().can_ever_fit(c.wanted)))) return false;
+        return above() == nullptr || above()->can_ever_fit(bytes());
+    }
+    bool concerns(const tree_node& a) const noexcept override {
+        for (const reservation_change& c : all)
+            if (c.of == &a && c.any()) return true;
+        return by == &a;
+    }
+
+    account_node* by = nullptr;
+    std::span<reservation_change> all;
+};
+
+struct reserving {
+    // Waits patiently.
+    static charge_status reserve(const reservation_batch& b, const wait_limit& wait) noexcept {
+        const wait_limit most = patient(wait);
+        memory_request asked{b.bytes()};
+        asked.of_charge = true;
+        asked.reserves = &b;
+        const auto again = [&] {
+            asked.why = change_tree(*b.by, [&](tree_change& now) {
+                charge_request request{now.tree, charge_mode::checked};
+                return attempt(b, {.wait = &most}, &request, nullptr);
+            });
+            return asked.why.charged();
+        };
+        if (again()) {
+            free_ahead(*b.by);
+        } else if (b.all.front().kind != reserves::look) { // nothing is freed for that
+            if (wait.most.ms != 0) asked.wait = &most;
+            static_cast<void>(request_again(*b.by, asked, again));
+        }
+        return asked.why;
+    }
+    static account_reservation reserve(account_node& a, std::size_t bytes, reserves kind,
+                                       const wait_limit& wait) noexcept {
+        reservation_change only{&a, kind, bytes, {}};
+        const charge_status s = reserve({a, {&only, 1}}, wait);
+        return {only.made.take(), s};
+    }
+    // Moves bytes of a floor from one child of a parent to another. Levels above see more where the first uses them.
+    static charge_status move(account_reservation& from, account_reservation& into, std::size_t bytes) noexcept {
+        reserved_bytes &less = from.has(), &more = into.has();
+        const auto is_floor = [](const reserved_bytes& r) { return r.by != nullptr && r.kind == reserves::floor; };
+        const bool may = is_floor(less) && is_floor(more) && bytes <= less.bytes && less.by->above() != nullptr &&
+                         less.by->above() == more.by->above();
+        if (!may) return {.outcome = charge_outcome::misused, .requested = bytes};
+        return change_tree(*less.by, [&](tree_change& now) {
+            for (const reserved_bytes* const r : {&less, &more})
+                if (!r->by->is_open()) return refused_closed(*r->by, bytes);
+            if (less.by == more.by) return less.bytes -= bytes, more.bytes += bytes, charge_status{};
+            reservation_change both[]{{less.by, reserves::floor, less.bytes - bytes, {}},
+                                      {more.by, reserves::floor, more.bytes + bytes, {}}};
+            both[0].made.swap(from), both[1].made.swap(into);
+            charge_request request{now.tree, charge_mode::checked};
+            const charge_status s = attempt({*both[0].of->above(), both}, never_waits, &request, nullptr);
+            both[0].made.swap(from), both[1].made.swap(into);
+            return s;
+        });
+    }
+    // Checks all levels and grants, with one hold of the lock, which it requires. `request`: recalls credit, and may
+    // wait for held bytes; null: it was recalled, and no thread waits for `queued`.
+    static charge_status attempt(const reservation_batch& b, const charge_wait& most, charge_request* request,
+                                 const waiter* queued) noexcept {
+        account_tree& tree = b.by->tree();
+        for (;;) {
+            if (request != nullptr) // the credit of leaves below counts in used()
+                for (const reservation_change& c : b.all) tree.recall_credit(*c.of);
+            const reserved_need::needs need = b.need();
+            if (const account_node* const by = need.refuser) {
+                if (ALLOT_UNLIKELY(!by->is_open())) return refused_closed(*by, need.wanted);
+                return by->status(charge_outcome::over_limit, need.wanted, need.used, by->totals().limit());
+            }
+            tree_node::limit_check found = tree_node::check_levels(b.above(), need.more);
+            if (request != nullptr && request->retry(found)) continue;
+            if (!found.charged()) return account_node::status_of(found, b.can_ever_fit() ? need.more : b.bytes());
+            if (ALLOT_UNLIKELY(tree.has_waiters()) && b.above() != nullptr)
+                if (const waiter* const due = queued != nullptr ? goes_behind(*b.above(), need.more, *queued)
+                                                                : goes_behind(*b.above(), need.more, most))
+                    return status_behind(*due, need.more);
+            for (const bool grows : {false, true}) // so that no level sees more than before, or then
+                for (reservation_change& c : b.all)
+                    if (c.any() && c.grows() == grows) apply(c);
+            return {};
+        }
+    }
+
+  private:
+    static void apply(reservation_change& c) noexcept {
+        account_node& a = *c.of;
+        reserved_bytes& has = c.made.has();
+        if (c.kind == reserves::look) return;
+        const std::size_t after = c.need().after, more = c.wanted - has.bytes;
+        c.kind == reserves::to_come ? a.totals().add_to_come(more) : a.totals().add_floor(more);
+        const std::size_t used = a.used();
+        a.reserve(a.totals().reserved_at_most(after));
+        if (has.by == nullptr) {
+            has.used_before = used;
+            a.life.counts().add_locked(open_counts::users, 1);
+            a.tree().reservations += c.kind == reserves::to_come;
+        }
+        has.by = &a, has.bytes = c.wanted, has.kind = c.kind;
+        a.tree().acts_at_unlock = a.tree().looks_at_all = true; // for requests that the reservation covers
+    }
+};
+
+} // namespace detail
+
+inline charge_status account_reservation::move_to(account_reservation& to, std::size_t bytes) noexcept {
+    return detail::reserving::move(*this, to, bytes);
+}
 
 } // namespace allot::inline ALLOT_ABI

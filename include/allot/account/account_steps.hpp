@@ -193,7 +193,7 @@ class account_steps {
         }
         if (refuser_in(why)->tree().reclaimers.empty()) return nullptr;
         const account_node& at = *refuser_in(why);
-        const locked_tree scope(at, leave_drained);
+        const locked_tree scope(at);
         return at.can_ever_fit(why.requested) ? &at : nullptr;
     }
     // Under the mutex of the tree's shape.

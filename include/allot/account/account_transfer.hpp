@@ -12,6 +12,7 @@
 #include <allot/account/account_node.hpp>
 #include <allot/account/free_ahead.hpp>
 #include <allot/account/memory_request.hpp>
+#include <allot/account/tree_change.hpp>
 #include <allot/core/error.hpp>
 
 #include <cstddef>
@@ -36,33 +37,34 @@ inline void grant_credit(account_node& a, std::size_t bytes) noexcept {
 // `lends`: for a charge_from() or return_to(). `most`: how far a request goes that may go behind one that is due.
 inline charge_status move_locked(account_node& from, account_node& to, std::size_t bytes, charge_mode how, bool lends,
                                  const charge_wait& most) noexcept {
-    locked_tree scope(from);
-    charge_request request{scope.tree, how};
-    for (;;) {
-        if (!to.is_open() && !stays_below_closed(from, to)) return refused_closed(to, bytes);
-        if (bytes > from.credit().charged()) return from.refused(charge_outcome::misused, bytes);
-        tree_node& top = from.common_ancestor(to);
-        const std::size_t up = to.subtree_charge_change(top, bytes, true),
-                          down = from.subtree_charge_change(top, bytes, false);
-        const tree_node* end = &top;
-        tree_node::limit_check found = tree_node::check_levels(&to, bytes, end);
-        if (found.fitted() && up > down) found = tree_node::check_levels(&top, up - down), end = nullptr;
-        if (request.retry(found, end)) continue;
-        if (!found.charged()) return account_node::status_of(found, bytes);
-        if (ALLOT_UNLIKELY(scope.tree.has_waiters()) && lends && how != charge_mode::forced)
-            if (const waiter* const due = goes_behind(to, bytes, most)) return status_behind(*due, bytes);
-        const auto by = static_cast<std::ptrdiff_t>(bytes);
-        const tree_node::change less = from.move_own(-by, top);
-        if (scope.tree.reservations != 0) account_tree::settle_reservations(from, &top); // before `to` has more
-        const tree_node::change more = to.move_own(by, top);
-        tree_node::climb(&top, {less.all + more.all, less.confirmed + more.confirmed});
-        scope.look_from(from);
-        if (scope.tree.has_watermarks()) note_watermarks(to);
-        if (!found.fitted()) charged_beyond(to, found);
-        if (lends) grant_credit(to, bytes);
-        end_if_drained(from);
-        return account_node::status_of(found, bytes);
-    }
+    return change_tree(from, [&](tree_change& now) ALLOT_ALWAYS_INLINE_LAMBDA {
+        charge_request request{now.tree, how};
+        for (;;) {
+            if (!to.is_open() && !stays_below_closed(from, to)) return refused_closed(to, bytes);
+            if (bytes > from.credit().charged()) return from.refused(charge_outcome::misused, bytes);
+            tree_node& top = from.common_ancestor(to);
+            const std::size_t up = to.subtree_charge_change(top, bytes, true),
+                              down = from.subtree_charge_change(top, bytes, false);
+            const tree_node* end = &top;
+            tree_node::limit_check found = tree_node::check_levels(&to, bytes, end);
+            if (found.fitted() && up > down) found = tree_node::check_levels(&top, up - down), end = nullptr;
+            if (request.retry(found, end)) continue;
+            if (!found.charged()) return account_node::status_of(found, bytes);
+            if (ALLOT_UNLIKELY(now.tree.has_waiters()) && lends && how != charge_mode::forced)
+                if (const waiter* const due = goes_behind(to, bytes, most)) return status_behind(*due, bytes);
+            const auto by = static_cast<std::ptrdiff_t>(bytes);
+            const tree_node::change less = from.move_own(-by, top);
+            if (now.tree.reservations != 0) account_tree::settle_reservations(from, &top); // before `to` has more
+            const tree_node::change more = to.move_own(by, top);
+            tree_node::climb(&top, {less.all + more.all, less.confirmed + more.confirmed});
+            now.look_from(from);
+            if (now.tree.has_watermarks()) note_watermarks(to);
+            if (!found.fitted()) charged_beyond(to, found);
+            if (lends) grant_credit(to, bytes);
+            end_if_drained(from);
+            return account_node::status_of(found, bytes);
+        }
+    });
 }
 inline charge_status move_and_notify(account_node& from, account_node& to, std::size_t bytes, charge_mode how,
                                      bool lends, const charge_wait& most) noexcept {
@@ -127,33 +129,34 @@ class promised_pages {
     // refuses the rest. What an earlier attempt of the request has held was cancelled.
     bool hold(account_node& pool, std::size_t bytes, charge_status& why) noexcept {
         failed();
-        const locked_tree scope(pool);
-        charge_request request{scope.tree, charge_mode::checked};
-        const tree_node& top = pool.common_ancestor(by_);
-        tree_node* const at = promised_at(top);
-        if (at == nullptr || !pool.is_open()) return false;
-        for (;;) {
-            const credit_word w = pool.credit().word();
-            if (w.credit() != 0 && !w.open()) {
-                pool.take_back(true, false); // refunds deferred into a closed credit
-                continue;
+        return change_tree(pool, [&](tree_change& now) {
+            charge_request request{now.tree, charge_mode::checked};
+            const tree_node& top = pool.common_ancestor(by_);
+            tree_node* const at = promised_at(top);
+            if (at == nullptr || !pool.is_open()) return false;
+            for (;;) {
+                const credit_word w = pool.credit().word();
+                if (w.credit() != 0 && !w.open()) {
+                    pool.take_back(true, false); // refunds deferred into a closed credit
+                    continue;
+                }
+                const std::size_t need = bytes > w.credit() ? bytes - w.credit() : 0;
+                const tree_node::limit_check found = tree_node::check_levels(&pool, need);
+                if (found.charged()) return false;
+                if (request.recall(found)) continue;
+                const std::size_t had = at->totals().reserved(), n = min(need, at->totals().promised());
+                at->reserve(had - n);
+                const tree_node* const end = n == need ? &top : nullptr; // nothing changes there and above
+                const tree_node::limit_check rest = tree_node::check_levels(&pool, need, end);
+                if (rest.charged() && pool.grant(w, need, bytes, true, false)) return at_ = at, used_ = n, true;
+                at->reserve(had);
+                if (!rest.charged()) { // below both it needs them all
+                    const std::size_t missing = top.is_below(*rest.at) ? bytes - n : bytes;
+                    why = account_node::of(*rest.at).status(rest.outcome, missing, rest.at->used(), rest.limit);
+                }
+                return false;
             }
-            const std::size_t need = bytes > w.credit() ? bytes - w.credit() : 0;
-            const tree_node::limit_check found = tree_node::check_levels(&pool, need);
-            if (found.charged()) return false;
-            if (request.recall(found)) continue;
-            const std::size_t had = at->totals().reserved(), n = min(need, at->totals().promised());
-            at->reserve(had - n);
-            const tree_node* const end = n == need ? &top : nullptr; // nothing changes there and above
-            const tree_node::limit_check rest = tree_node::check_levels(&pool, need, end);
-            if (rest.charged() && pool.grant(w, need, bytes, true, false)) return at_ = at, used_ = n, true;
-            at->reserve(had);
-            if (!rest.charged()) { // below both it needs them all
-                const std::size_t missing = top.is_below(*rest.at) ? bytes - n : bytes;
-                why = account_node::of(*rest.at).status(rest.outcome, missing, rest.at->used(), rest.limit);
-            }
-            return false;
-        }
+        });
     }
     bool is_used() const noexcept { return at_ != nullptr; }
     // A block of these bytes has been charged to the account. So is what the pool has beside it, if there is room.
@@ -178,11 +181,12 @@ class promised_pages {
     // As far as others have not taken it.
     void give_back(std::size_t bytes) noexcept {
         if (at_ == nullptr || bytes == 0) return;
-        const locked_tree scope(by_);
-        level_totals& t = at_->totals();
-        const std::size_t now = t.reserved_at_most(t.reserved() + bytes), was = t.subtree_charge(),
-                          then = max(t.total(), now);
-        if (now > t.reserved() && tree_node::check_levels(at_->parent(), then - was).charged()) at_->reserve(now);
+        change_tree(by_, [&](tree_change&) {
+            level_totals& t = at_->totals();
+            const std::size_t now = t.reserved_at_most(t.reserved() + bytes), was = t.subtree_charge(),
+                              then = max(t.total(), now);
+            if (now > t.reserved() && tree_node::check_levels(at_->parent(), then - was).charged()) at_->reserve(now);
+        });
     }
 
     account_node& by_;
@@ -192,16 +196,17 @@ class promised_pages {
 // Whether the levels that only `to` is below have room, and no due request goes first. Changes nothing.
 inline charge_status may_lend(account_node& from, account_node& to, std::size_t bytes,
                               const charge_wait& most) noexcept {
-    const locked_tree scope(to);
-    charge_request request{scope.tree, charge_mode::checked};
-    const tree_node* const top = &from.common_ancestor(to);
-    const std::size_t unused = to.credit().unused(), more = bytes > unused ? bytes - unused : 0;
-    for (;;) {
-        tree_node::limit_check found = tree_node::check_levels(&to, more, top);
-        if (request.retry(found, top)) continue;
-        const waiter* const due = found.charged() && scope.tree.has_waiters() ? due_ahead(to, bytes, most) : nullptr;
-        return due != nullptr ? status_behind(*due, bytes) : account_node::status_of(found, bytes);
-    }
+    return change_tree(to, [&](tree_change& now) {
+        charge_request request{now.tree, charge_mode::checked};
+        const tree_node* const top = &from.common_ancestor(to);
+        const std::size_t unused = to.credit().unused(), more = bytes > unused ? bytes - unused : 0;
+        for (;;) {
+            tree_node::limit_check found = tree_node::check_levels(&to, more, top);
+            if (request.retry(found, top)) continue;
+            const waiter* const due = found.charged() && now.tree.has_waiters() ? due_ahead(to, bytes, most) : nullptr;
+            return due != nullptr ? status_behind(*due, bytes) : account_node::status_of(found, bytes);
+        }
+    });
 }
 // Requires: `from` is charged for the bytes, and is of the same tree.
 ALLOT_ALWAYS_INLINE charge_status charge_from(account_node& from, account_node& to, std::size_t bytes,

@@ -3,7 +3,7 @@
 // The mutex `shape` is held while an account opens or closes, an item is added or removed, or the tree is walked; it is
 // taken before the lock. All else requires the lock, but for the counts of listeners and injectors.
 // Invariant: a leaf that has credit is listed at each level above (tree_node.hpp); its credit is closed when a level
-// recalls it, so a recall costs what the grants since the last one cost. Cost: 312 bytes (320 in checked builds).
+// recalls it, so a recall costs what the grants since the last one cost. Cost: 304 bytes (312 in checked builds).
 // Threads: any.
 #pragma once
 
@@ -11,7 +11,6 @@
 #include <allot/account/level_waits.hpp>
 #include <allot/account/observers.hpp>
 #include <allot/account/reclaimers.hpp>
-#include <allot/account/tenant.hpp>
 #include <allot/account/tree_lock.hpp>
 #include <allot/account/tree_node.hpp>
 #include <allot/account/wait_queue.hpp>
@@ -40,19 +39,7 @@ struct closing_watch {
     list_hook<closing_watch> place;
 };
 
-struct account_node;                                                                           // account_node.hpp
-std::size_t used(const account_node& a) noexcept;                                              // account_numbers.hpp
-std::size_t return_idle_below(const account_node& at, bool waits, std::size_t bytes) noexcept; // account_charge.hpp
-
-// The root, as a tenant of its arbiter: what is idle below it.
-struct root_tenant final : tenant {
-    explicit root_tenant(account_node& a) noexcept : tenant(""), root(a) {}
-    std::size_t held() const noexcept override { return used(root); }
-    std::size_t return_idle(std::size_t, bool waits) noexcept override {
-        return return_idle_below(root, waits, SIZE_MAX);
-    }
-    account_node& root;
-};
+struct account_node; // account_node.hpp
 
 // News that memory of a tree was freed, or has become unused, for the judge, once it has rolled a thread back, and for
 // passes that ask each object once for idle memory: one that was asked may have some later. One word:
@@ -100,7 +87,8 @@ struct account_tree {
     std::uint32_t sleeping = 0;                  // threads that sleep for such an end, or for one of `waiting`
     std::atomic<std::uint32_t> changes{0};       // counted under the lock while threads sleep
     free_news frees;
-    account_node* drained = nullptr; // accounts to end after the unlock
+    account_node* drained = nullptr;                             // accounts to end after the unlock
+    void (*end_drained)(account_node* first) noexcept = nullptr; // by this, once one is to end by itself
     account_peak* peak_copy = nullptr;
     sys::mutex shape{lock_rank::tree_shape};
     ALLOT_NO_UNIQUE_ADDRESS detail::reclaimers reclaimers; // the mutex guards their list
@@ -115,10 +103,10 @@ struct account_tree {
     std::uint32_t reservations = 0;     // of bytes to come
     intrusive_list<closing_watch, &closing_watch::place> watches;
     judged_by judged;
-    root_tenant as_tenant;
+    judged_root as_root;
 
-    explicit account_tree(account_node& top) noexcept : as_tenant(top) {}
-    account_node& root() const noexcept { return as_tenant.root; }
+    explicit account_tree(account_node& top) noexcept : as_root(top) {}
+    account_node& root() const noexcept { return as_root.root; }
     // Of no other tree of the process, for reports; given when it is first asked for.
     std::uint32_t number() const noexcept {
         static std::atomic<std::uint32_t> last{0};

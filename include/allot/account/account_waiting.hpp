@@ -14,7 +14,7 @@
 #include <allot/account/ladder.hpp>
 #include <allot/account/level_waits.hpp>
 #include <allot/account/memory_request.hpp>
-#include <allot/account/queued_reservation.hpp>
+#include <allot/account/tree_change.hpp>
 #include <allot/account/wait_order.hpp>
 #include <allot/account/wait_queue.hpp>
 #include <allot/core/min_max.hpp>
@@ -34,78 +34,6 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// A try that failed, for the arbiter: why, and what others may return where it was refused.
-inline oom::command failure_of(const waiter& w) noexcept {
-    oom::command c{.what = oom::event::failed, .detail = w.how_it_failed()};
-    if (w.own || w.held_back) return c;
-    if (w.kind != 0) { // at least what others have there
-        const std::size_t own = w.at->used();
-        return c.bytes = max(w.used, own) - own, c;
-    }
-    c.bytes = w.judged->held_by_no_task(*w.at);
-    const std::size_t free = w.at->headroom(), room = sum_or_max(w.at->used(), free);
-    c.free = free > w.also.bytes ? free - w.also.bytes : 0;
-    if (w.holds != nullptr) c.number = oom::share_of(sum_or_max(w.holds->used(), w.needs()), room - min(room, c.bytes));
-    return c;
-}
-// Looks for levels that ask, for this thread's free_ahead(). Requires the lock.
-ALLOT_COLD inline void note_watermarks(const tree_node& from) noexcept {
-    for (const tree_node* n = &from; n != nullptr; n = n->parent())
-        if (n->totals().asks_ahead(n->used())) of_this_thread.is_past_watermark = true;
-}
-// Under the lock, in this order: what a waiter's own failed try refunds is counted for it (undoing), so that it does
-// not wake itself; then the copy of a peak; then those waiters are chosen that the refund may serve. After the unlock
-// nothing of the tree is touched, since its root may end: what is needed is copied before. Then waiters are signalled,
-// the judge gets what became free, and a queued reservation that was granted is called, or drained accounts end.
-ALLOT_COLD inline void act_and_unlock(const account_node& at, bool ends, std::size_t refunds, bool looks, waiter* slept,
-                                      granted_call* granted) noexcept {
-    account_tree& tree = at.tree();
-    if (tree.has_watermarks()) note_watermarks(at);
-    if (tree.peak_copy != nullptr) copy_peak(tree.root(), *tree.peak_copy);
-    account_node* const drained = ends ? std::exchange(tree.drained, nullptr) : nullptr;
-    const bool at_all = std::exchange(tree.looks_at_all, false);
-    granted_call own;
-    if (granted == nullptr && ends) granted = &own;
-    tree.may_grant = granted != nullptr && drained == nullptr && user_call::may_call_reservations([&](const void* of) {
-                         return &static_cast<const account_node*>(of)->tree() == &tree;
-                     });
-    waiter* woken = nullptr;
-    if (tree.reservations != 0) tree.settle_reservations(const_cast<account_node&>(at));
-    if (tree.has_waiters()) {
-        if (refunds != 0) note_refund(at, refunds, tree);
-        if (slept != nullptr) let_pass_behind(*slept, tree);
-        if (at_all) woken = choose_of_all(tree, nullptr);
-        else if (looks || refunds != 0) woken = choose_from(at, tree);
-        while (waiter* const first = take_queued(woken)) {
-            grant(*first, tree, *granted);
-            if (tree.peak_copy != nullptr) copy_peak(tree.root(), *tree.peak_copy);
-            if (granted->to != nullptr) break;
-            tree.may_grant = std::exchange(tree.looks_at_all, false); // it sleeps: others fit that did not beside it
-            woken = choose_of_all(tree, woken);
-        }
-        woken = signal_looks(woken, tree);
-        if (slept != nullptr && !slept->trying && slept->judged != nullptr) // once those are chosen that may try
-            slept->judged->post_in_lock(failure_of(*slept));
-    }
-    tree.wake_sleepers();
-    const bool reports = tree.frees.go_to_judge();
-    tree.acts_at_unlock = tree.reservations != 0 || tree.peak_copy != nullptr || tree.drained != nullptr ||
-                          tree.has_waiters() || reports || tree.sleeping != 0 || tree.has_watermarks();
-    const judged_by judged = tree.judged;
-    const std::size_t free_at_root = refunds != 0 && reports ? tree.root().headroom() : 0;
-    const bool tells = judged.by != nullptr && (free_at_root != 0 || judged.by->has_signals());
-    if (tells) judged.by->enter();
-    tree.lock.unlock();
-    wait_queue::signal(woken);
-    if (free_at_root != 0)
-        judged.by->post(
-            {.what = oom::event::refunded, .detail = static_cast<std::uint8_t>(judged.kind), .free = free_at_root});
-    else if (tells) judged.by->deliver(); // what choose() posted in the lock; post() delivers that, too
-    if (tells) judged.by->leave();
-    call_granted(std::move(own));
-    end_drained(drained); // the last one may destroy the root
-}
-
 // The account that refused; null: another level did.
 inline const account_node* refuser_in(const charge_status& why) noexcept {
     return why.at != nullptr ? &node_of(*why.at) : nullptr;
@@ -123,7 +51,7 @@ class waiting_request {
     // Only a level that others may come below is waited for; not by a thread that others may wait for.
     static bool is_possible(const account_node& by, const memory_request& asked) noexcept {
         if (!is_at_limit(by, asked.why)) return false;
-        const locked_tree scope(level(by, asked.why), leave_drained);
+        const locked_tree scope(level(by, asked.why));
         return can_fit(limited(by, asked), asked.why, asked.why.requested);
     }
     static bool is_at_limit(const account_node& by, const charge_status& why) noexcept {
@@ -154,13 +82,12 @@ class waiting_request {
         w_.patient = asked.wait != nullptr && asked.wait->is_patient;
         tries_ = why.outcome != charge_outcome::held_back;
         if (!is_account(why)) w_.kinds = level_kind::of(why), waits_for_levels().add(place_, why);
-        {
-            const locked_tree scope(in_);
-            scope.tree.add(w_);
-            enter(scope.tree, level(by, why));
-        }
+        change_tree(in_, [&](tree_change& now) {
+            now.tree.add(w_);
+            enter(now.tree, level(by, why));
+        });
         if (&by_.root() != &in_) {
-            const locked_tree scope(by_.root(), leave_drained);
+            const locked_tree scope(by_.root());
             scope.tree.watches.add(closed_);
         }
         full_fence(); // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
@@ -170,21 +97,19 @@ class waiting_request {
     waiting_request& operator=(const waiting_request&) = delete;
     ~waiting_request() {
         bool others_shut = true;
-        {
-            locked_tree scope(in_);
+        change_tree(in_, [&](tree_change& now) {
             queue().remove(w_);
             others_shut = w_.patient || queue().shuts();
-            scope.tree.remove(w_);
-            scope.look_from(*w_.by);
-            if (w_.kinds != 0) scope.tree.announce(waits_for_levels().remove(place_), nullptr);
-            if (verdict_ == verdict::roll_back &&
-                scope.tree.judged.by->sees_refunds) { // it sleeps until memory is free
-                scope.tree.acts_at_unlock = true;
-                scope.tree.frees.add_judge();
+            now.tree.remove(w_);
+            now.look_from(*w_.by);
+            if (w_.kinds != 0) now.tree.announce(waits_for_levels().remove(place_), nullptr);
+            if (verdict_ == verdict::roll_back && now.tree.judged.by->sees_refunds) { // it sleeps until memory is free
+                now.tree.acts_at_unlock = true;
+                now.tree.frees.add_judge();
             }
-        }
+        });
         if (&by_.root() != &in_) {
-            const locked_tree scope(by_.root(), leave_drained);
+            const locked_tree scope(by_.root());
             scope.tree.watches.remove(closed_);
         }
         if (!others_shut) settle_waits(account_node::of(*w_.in)); // caches may keep memory again
@@ -204,7 +129,7 @@ class waiting_request {
     // ended_by() has its verdict.
     bool can_fit_or_tell(const charge_status& why) noexcept {
         {
-            const locked_tree scope(in_, leave_drained);
+            const locked_tree scope(in_);
             if (can_fit(level(by_, why), why, sum_or_max(why.requested, w_.undone_at(refuser_in(why))))) return true;
         }
         if (judged_ != nullptr && !is_ended()) verdict_ = judged_->post(request(oom::event::never_fits, in_, why));
@@ -233,12 +158,11 @@ class waiting_request {
         if (is_ended()) return false;
         if (tries_ && (waits_for_another(why) || widen(level(by_, why)))) return true;
         if (is_over_ || is_cancelled()) return false;
-        {
-            locked_tree scope(in_);
-            note_refusal(scope.tree, asked);
-            queue().sleep(w_, scope.tree.waits);
-            scope.sleeps(w_);
-        } // may wake it
+        change_tree(in_, [&](tree_change& now) {
+            note_refusal(now.tree, asked);
+            queue().sleep(w_, now.tree.waits);
+            now.sleeps(w_);
+        }); // may wake it
         look_at_ = next_look(why);
         std::uint32_t signals = 0;
         do signals = sleep_once();
@@ -309,29 +233,30 @@ class waiting_request {
     bool waits_for_another(const charge_status& why) noexcept {
         if (is_account(why) || !waits_for_levels().add(place_, why)) return false;
         full_fence();
-        const locked_tree scope(in_, leave_drained);
+        const locked_tree scope(in_);
         return w_.kinds |= level_kind::of(why), true;
     }
     // News is for all of its tree.
     void announce_news() noexcept {
-        locked_tree scope(in_);
-        scope.tree.announce(waits_for_levels().take(place_), &w_);
-        scope.look_from(in_);
+        change_tree(in_, [&](tree_change& now) {
+            now.tree.announce(waits_for_levels().take(place_), &w_);
+            now.look_from(in_);
+        });
     }
     // Has caches emptied, and kept empty, of all objects below an account that refuses. True: so memory may be free
     // now. False: done before. Where accounts beside each other refuse in turn, the one above both is its place: each
     // widening leads up.
     bool widen(const account_node& at) noexcept {
         const account_node* level = &at;
-        {
-            const locked_tree scope(in_);
+        const bool widens = change_tree(in_, [&](tree_change& now) {
             if (at.is_below(*w_.in)) return false;
             while (!w_.in->is_below(*level)) level = level->above();
             queue().remove(w_);
-            enter(scope.tree, *level);
-        }
-        if (!w_.patient) settle_waits(*level);
-        return true;
+            enter(now.tree, *level);
+            return true;
+        });
+        if (widens && !w_.patient) settle_waits(*level);
+        return widens;
     }
     // When it tries though nobody wakes it: a patient one, since what is in credit and caches wakes nobody; one that
     // waits for a level that is no account, for the caches of others, and since others return memory of the process or
@@ -401,7 +326,7 @@ class waiting_request {
 // Whether a request waits that unused memory of the account may serve at once.
 inline bool is_waited_for(const account_node& a) noexcept {
     if (!a.tree().has_waiters()) return false;
-    const locked_tree scope(a, leave_drained);
+    const locked_tree scope(a);
     const tree_node* n = &a;
     while (n != nullptr && !n->waits().shuts()) n = n->parent();
     return n != nullptr;
@@ -418,24 +343,25 @@ ALLOT_COLD inline void announce_unused(const account_node& a) noexcept {
     const bool reports = a.tree().frees.go_to_judge();
     a.tree().frees.add();
     if (a.tree().has_waiters()) {
-        locked_tree scope(a, leave_drained);                   // whose end may wake one
-        if (const waiter* const from = trier_in(scope.tree)) { // it was there before: for those that looked meanwhile
-            scope.tree.note_missed([&](const waiter& w) {
+        tree_change now{a};
+        if (const waiter* const from = trier_in(now.tree)) { // it was there before: for those that looked meanwhile
+            now.tree.note_missed([&](const waiter& w) {
                 const bool looked = w.trying || w.recalls_credit() || w.slept >= from->began;
                 return &w != from && looked && (w.trying || a.is_below(*w.at));
             });
         } else {
             for (const tree_node* n = &a; n != nullptr; n = n->parent())
-                if (const_cast<tree_node*>(n)->waits().announce()) scope.tree.set_asks_for_queued(true);
+                if (const_cast<tree_node*>(n)->waits().announce()) now.tree.set_asks_for_queued(true);
             if (a.has_children()) { // reclaimers here may help below, too (reclaimer::reach)
-                scope.tree.looks_at_all = true;
-                scope.tree.note_missed([&](const waiter& w) {
+                now.tree.looks_at_all = true;
+                now.tree.note_missed([&](const waiter& w) {
                     const tree_node& level = w.trying ? *w.in : *w.at;
                     return &level != &a && level.is_below(a);
                 });
             }
         }
-        scope.look_from(a);
+        now.look_from(a);
+        now.unlock_and_wake();
     }
     if (reports) // how much is not known
         judged.by->post(

@@ -30,7 +30,7 @@
 #include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/account/reclaimers.hpp>
-#include <allot/account/reservation_batch.hpp>
+#include <allot/account/tree_change.hpp>
 #include <allot/account/wait_order.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
@@ -63,9 +63,9 @@ inline waiter* with_news(const account_node& at) noexcept {
 
 // What a queued reservation is refused now. Requires the lock.
 inline charge_status status_of(const waiter& w, const account_node& at) noexcept {
-    const reservation_batch::need_now need = w.reserves->need();
-    if (const reservation_change* const c = need.refused)
-        return at.status(charge_outcome::over_limit, c->wanted, c->need().before, at.totals().limit());
+    const reserved_need::needs need = w.reserves->need();
+    if (need.refuser != nullptr)
+        return at.status(charge_outcome::over_limit, need.wanted, need.used, at.totals().limit());
     std::size_t bytes = need.more;
     const tree_node* n = w.reserves->above();
     for (; n != nullptr && n != &at; n = n->parent()) bytes = passed_on(*n, bytes);
@@ -76,7 +76,7 @@ inline waiter* first_queued(const account_node& at) noexcept {
 }
 // Takes the news for reservations that wait there. False: there is none.
 inline bool take_news(const account_node& at) noexcept {
-    const locked_tree scope(at, leave_drained);
+    const locked_tree scope(at);
     bool any = false;
     for (waiter* w = with_news(at); w != nullptr; w = with_news(at), any = true)
         static_cast<void>(const_cast<tree_node*>(w->in)->waits().take_missed(*w));
@@ -86,7 +86,7 @@ inline bool take_news(const account_node& at) noexcept {
 inline bool has_ahead(const account_node& at, ahead_goal& goal, memory_request& asked) noexcept {
     const std::size_t coming = at.tree().reclaimers.coming(
         at.shape(), [&](const reclaimer& r, const account& home) { return is_asked_at(at, r, home); });
-    const locked_tree scope(at, leave_drained);
+    const locked_tree scope(at);
     const waiter* const w = goal.for_queued ? first_queued(at) : nullptr;
     goal.most_cost = w != nullptr ? w->most_cost : cost_cap::now();
     asked.why = !goal.for_queued ? at.status(charge_outcome::over_limit, 0, at.used(), at.totals().watermark())
@@ -111,7 +111,7 @@ inline bool sweep_ahead(const account_node& by, const account_node& at) noexcept
                   !has_ahead(at, goal, asked);
     }
     {
-        const locked_tree scope(at, leave_drained);
+        const locked_tree scope(at);
         if (in_vain && !goal.for_queued && cost_cap::now() == UINT32_MAX) at.totals().ask_ahead_later(at.used());
         waiter* const left = goal.for_queued && goal.called_elsewhere != nullptr ? first_queued(at) : nullptr;
         if (left == nullptr) return with_news(at) != nullptr;
@@ -122,7 +122,7 @@ inline bool sweep_ahead(const account_node& by, const account_node& at) noexcept
 
 // The lowest level at and above an account that asks, but for the first `done` ones; it is done then.
 inline const account_node* next_that_asks(const account_node& by, unsigned& done) noexcept {
-    const locked_tree scope(by, leave_drained);
+    const locked_tree scope(by);
     account_tree& tree = scope.tree;
     const auto asks = [&](const account_node& at) {
         return at.totals().asks_ahead(at.used()) || (tree.asks_for_queued() && with_news(at) != nullptr);
@@ -145,8 +145,8 @@ ALLOT_COLD inline void free_ahead_slowly(const account_node& by) noexcept {
     constexpr unsigned most = 16; // news of others does not keep the thread
     while (const account_node* const at = next_that_asks(by, done))
         for (unsigned n = 0; n != most && sweep_ahead(by, *at); ++n) continue;
-    of_this_thread.is_past_watermark = false; // behind all sweeps: each unlock notes it
-    if (queued) const locked_tree calls_those_that_look(by);
+    of_this_thread.is_past_watermark = false;         // behind all sweeps: each unlock notes it
+    if (queued) change_tree(by, [](tree_change&) {}); // calls those that look
 }
 // Behind charges of this account, and news. Requires: the thread holds no lock of allot, and no bytes that are not
 // confirmed.

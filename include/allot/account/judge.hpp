@@ -9,7 +9,6 @@
 
 #include <allot/account/command.hpp>
 #include <allot/account/priority.hpp>
-#include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/intrusive_list.hpp>
@@ -17,6 +16,7 @@
 #include <allot/core/text.hpp>
 #include <allot/core/units.hpp>
 #include <allot/reclaim/wait_limit.hpp>
+#include <allot/sync/called_objects.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/parking.hpp>
@@ -31,8 +31,16 @@ class account;
 
 namespace detail {
 
+struct account_node; // account_node.hpp
 class judged_thread;
 class tree_node; // tree_node.hpp
+
+// A root account, as one that a judge was given to.
+struct judged_root {
+    explicit judged_root(account_node& a) noexcept : root(a) {}
+    account_node& root;
+    called_hook<judged_root> place;
+};
 
 // Refuses charges on purpose, for tests (oom/injection.hpp).
 class injector {
@@ -53,7 +61,7 @@ class injector {
 
 class judge {
   public:
-    tenants roots; // the accounts that were given it
+    called_objects<judged_root, &judged_root::place> roots; // the accounts that were given it
     // Whether refunds are posted once a thread was rolled back, with the bytes that are free at the root then.
     const bool sees_refunds;
     const time_span longest_sleep; // of a request

@@ -14,6 +14,7 @@
 
 #include <allot/account/account.hpp>
 #include <allot/account/account_node.hpp>
+#include <allot/account/tree_change.hpp>
 #include <allot/account/wait_order.hpp>
 #include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
@@ -32,9 +33,8 @@ class memory_look {
         w_.bytes = bytes;
         w_.patient = w_.looks = true;
         w_.spot = &spot;
-        {
-            const locked_tree scope(at_);
-            account_tree& tree = scope.tree;
+        change_tree(at_, [&](tree_change& now) {
+            account_tree& tree = now.tree;
             tree.recall_credit(at_);
             if (!at_.is_open()) return;
             const tree_node* const refuses = refuser_beside(&at_, bytes, tree.waits);
@@ -46,10 +46,10 @@ class memory_look {
             level.waits().add(w_);
             level.waits().sleep(w_, tree.waits);
             tree.recall_credit(level);
-        }
+        });
+        if (w_.in == nullptr) return;
         full_fence(); // a refund that is deferred meanwhile sees it, or this look sees the refund
-        locked_tree scope(at_);
-        scope.look_from(at_);
+        change_tree(at_, [&](tree_change& now) { now.look_from(at_); });
     }
     memory_look(const memory_look&) = delete;
     memory_look& operator=(const memory_look&) = delete;

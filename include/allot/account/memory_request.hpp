@@ -21,7 +21,7 @@ namespace detail {
 // A request for what is in caches alone.
 struct from_caches {};
 class promised_pages; // account_transfer.hpp
-struct reservation_batch;
+class reserved_need;  // wait_queue.hpp
 
 // What a reservation is (account/account_reservation.hpp), or that a request only hears that bytes are free.
 enum class reserves : std::uint8_t { to_come, floor, look };
@@ -92,7 +92,7 @@ struct memory_request : charge_wait {
     bool stays = false;          // it is for what cannot move, so only pages at one place serve it
     bool of_charge = false;      // `why` is that of a charge, which is counted where the request waits or fails
     bool is_in_turn = false;     // this attempt may take unused memory: it was asked (page/charged_pages.hpp)
-    const reservation_batch* reserves = nullptr;
+    const reserved_need* reserves = nullptr;
     promised_pages* promised = nullptr;            // what may pay for pages of a pool; null: its own account alone
     held_memory* holds = nullptr;                  // null: nothing
     std::atomic<std::uint32_t>* waiting = nullptr; // of the product: requests that wait for what it has in pages

@@ -35,9 +35,6 @@ namespace detail {
 
 class tree_node;
 
-// Bytes of a reclaimer are coming, or no longer: account_charge.hpp
-void note_arrival(const account& home, std::size_t bytes, arrival what) noexcept;
-
 class reclaimers {
     using list = called_list<reclaimer, &reclaimer::place_>;
     struct by_cost {
@@ -55,12 +52,13 @@ class reclaimers {
     reclaimers(const reclaimers&) = delete;
     reclaimers& operator=(const reclaimers&) = delete;
 
-    // `home`: what its memory is charged to. One that is added already is ignored.
-    void add(reclaimer& r, const account& home, sys::mutex& mutex) noexcept {
+    // `home`: what its memory is charged to. `tells`: called where bytes of it are coming, or no longer. One that is
+    // added already is ignored.
+    void add(reclaimer& r, const account& home, sys::mutex& mutex, arrival_call tells) noexcept {
         const lock_guard hold(mutex);
         if (list::is_listed(r)) return;
         r.home_ = &home;
-        r.tells_ = &note_arrival;
+        r.tells_ = tells;
         all_.add_locked(r, by_cost{});
         if (r.cost_ != reclaimer::idle) costly_.fetch_add(1, std::memory_order_relaxed);
     }

@@ -48,7 +48,7 @@ class since_refusal {
         std::size_t others = 0, limit = 0;
     };
     numbers now() const noexcept {
-        const locked_tree scope(all_, leave_drained);
+        const locked_tree scope(all_);
         const level_totals& all = all_.totals();
         return {all.total() - min(all.total(), mine_.totals().subtree_charge()), all.limit()};
     }

@@ -1,6 +1,5 @@
 // A tenant of a level: an object that holds memory there, and returns what it does not use. Row managers, chunk arenas
-// and device allocators are tenants of the account that they charge, and of the arena whose pages they take; root
-// accounts, of their arbiter.
+// and device allocators are tenants of the account that they charge, and of the arena whose pages they take.
 //
 // An object has one tenant, which each of its levels asks where it is short of memory.
 // Invariant: no call of a tenant runs once it has left the level. Cost: 48 bytes; calls only where memory is short.
@@ -11,8 +10,7 @@
 
 #include <allot/account/account_item.hpp>
 #include <allot/config.hpp>
-#include <allot/sync/called_list.hpp>
-#include <allot/sync/spin_lock.hpp>
+#include <allot/sync/called_objects.hpp>
 
 #include <cstddef>
 
@@ -58,25 +56,7 @@ class tenant {
 namespace detail {
 
 // The tenants of a level that is no account.
-class tenants {
-  public:
-    constexpr tenants() = default;
-    tenants(const tenants&) = delete;
-    tenants& operator=(const tenants&) = delete;
-
-    bool empty() const noexcept { return all_.empty(); }
-    void add(tenant& t) noexcept { all_.add(lock_, t); }
-    // Waits for calls of it by other threads.
-    void remove(tenant& t) noexcept { static_cast<void>(all_.remove(lock_, t)); }
-    // Without a lock.
-    template <class Call> void for_each(Call call) noexcept { all_.for_each(lock_, call); }
-
-  private:
-    using list = called_list<tenant, &tenant::place_>;
-
-    list all_;
-    spin_lock lock_;
-};
+class tenants : public called_objects<tenant, &tenant::place_> {};
 
 } // namespace detail
 } // namespace allot::inline ALLOT_ABI

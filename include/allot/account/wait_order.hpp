@@ -13,7 +13,6 @@
 #include <allot/account/account_tree.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/account/memory_request.hpp>
-#include <allot/account/reservation_batch.hpp>
 #include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
@@ -97,8 +96,8 @@ inline bool should_try(waiter& w, const waits_of_tree& waits) noexcept {
     const tree_node *from = &by, *refuser = nullptr; // from: its lowest level, which is charged the bytes
     std::size_t bytes = w.bytes;
     if (w.reserves != nullptr) {
-        const reservation_batch::need_now need = w.reserves->need();
-        if (need.refused != nullptr) refuser = need.refused->of;
+        const reserved_need::needs need = w.reserves->need();
+        refuser = need.refuser;
         from = w.reserves->above(), bytes = need.more;
     }
     if (refuser == nullptr) refuser = refuser_beside(from, bytes, waits);

@@ -33,9 +33,55 @@ namespace detail {
 
 inline std::size_t sum_or_max(std::size_t a, std::size_t b) noexcept { return b < SIZE_MAX - a ? a + b : SIZE_MAX; }
 
-class queued_reservation; // queued_reservation.hpp
+struct account_node;
+struct account_tree;
+class threadless_request;
 class tree_node;
 struct waiter;
+
+// What a request makes of reservations, for the order of those that wait (account_reservation.hpp). Requires the lock.
+class reserved_need {
+  public:
+    struct needs {
+        std::size_t more = 0;                  // bytes that above() must have free
+        const account_node* refuser = nullptr; // it is closed, or these exceed its limit; null: none
+        std::size_t wanted = 0, used = 0;      // bytes in all, there; and without them
+    };
+    virtual needs need() const noexcept = 0;
+    virtual bool can_ever_fit() const noexcept = 0;
+    // Whether it ends where that account is closed.
+    virtual bool concerns(const tree_node& a) const noexcept = 0;
+    // Null: it needs nothing of others.
+    virtual tree_node* above() const noexcept = 0;
+
+  protected:
+    ~reserved_need() = default;
+};
+
+// What an account has reserved; account_reservation.hpp owns it.
+struct reserved_bytes {
+    account_node* by = nullptr; // null: none
+    std::size_t bytes = 0;
+    std::size_t used_before = 0; // by the account, when the reservation began
+    reserves kind = reserves::to_come;
+};
+// A request that waits without a thread, and was decided: it is called once no lock is held.
+struct granted_call {
+    threadless_request* to = nullptr; // null: none
+    account_node* by = nullptr;       // kept until then, as by a refund
+    reserved_bytes made{};
+    charge_status status{};
+};
+class threadless_request {
+  public:
+    // Makes it. Returns: none, if it sleeps on. Requires the lock.
+    virtual granted_call make(waiter& w, account_tree& tree) noexcept = 0;
+    // Without a lock.
+    virtual void call(const granted_call& made) noexcept = 0;
+
+  protected:
+    ~threadless_request() = default;
+};
 
 struct bytes_below {
     const tree_node* account = nullptr;
@@ -75,8 +121,8 @@ struct waiter {
     bool passes = false;         // though another one is due
     bool looks = false;          // it takes nothing: last, never due, and signalled in the lock (memory_look.hpp)
     std::uint8_t bypasses = 0;   // requests that may wait, and were granted before it while it was first
-    const reservation_batch* reserves = nullptr;
-    queued_reservation* queued = nullptr; // no thread waits: the one that frees memory makes its request
+    const reserved_need* reserves = nullptr;
+    threadless_request* queued = nullptr; // no thread waits: the one that frees memory makes its request
     std::uint32_t passed = 0;             // the same, with those that never wait
     std::uint32_t most_cost = UINT32_MAX; // of the reclaimers that are asked for it while it has no thread
     std::uint64_t began = 0, slept = 0;   // its last try and its last sleep, in the tree's count of both

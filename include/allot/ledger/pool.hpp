@@ -101,8 +101,7 @@ class pool_ledger : public tree_ledger {
 
   private:
     void return_credit() noexcept {
-        const detail::locked_tree scope(account().node());
-        account().node().close_credit();
+        detail::change_tree(account().node(), [&](detail::tree_change&) { account().node().close_credit(); });
     }
     template <class... Values>
     static allot::account account_of(const char* text, [[maybe_unused]] Values&... values) noexcept {

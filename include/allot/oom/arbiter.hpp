@@ -16,7 +16,8 @@
 // Source: Spark-RAPIDS' SparkResourceAdaptor, 2022.
 #pragma once
 
-#include <allot/account/account_tree.hpp>
+#include <allot/account/account_charge.hpp>
+#include <allot/account/account_node.hpp>
 #include <allot/account/command.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/account/top_holders.hpp>
@@ -94,12 +95,14 @@ class arbiter final : public judged_by, allot::detail::judge {
     // of a device have cut are joined, so that it finds what a first one would. Requires that no lock is held.
     void gather() noexcept {
         tasks_.refused_since_gathered.store(false, std::memory_order_relaxed);
-        roots.for_each([](tenant& root) { static_cast<void>(root.return_idle(SIZE_MAX, true)); });
+        for_each_root([](const account& root) {
+            static_cast<void>(allot::detail::return_idle_below(root.node(), true, SIZE_MAX));
+        });
     }
 
   private:
     template <class Visit> void for_each_root(Visit visit) noexcept {
-        roots.for_each([&](tenant& t) { visit(static_cast<allot::detail::root_tenant&>(t).root.face); });
+        roots.for_each([&](allot::detail::judged_root& r) { visit(r.root.face); });
     }
     allot::detail::judged_thread* this_thread() noexcept override {
         const detail::thread_token* const t = detail::innermost_token(*this);

@@ -37,6 +37,8 @@ class account;
 namespace detail {
 class reclaimers;
 enum class arrival : std::uint8_t { expected, arrived, failed };
+// Hears of bytes of a reclaimer of `home`.
+using arrival_call = void (*)(const account& home, std::size_t bytes, arrival) noexcept;
 } // namespace detail
 
 /// Derive from it, and add it to the account that its memory is charged to.
@@ -134,7 +136,7 @@ class reclaimer {
     std::atomic<std::size_t> freed_{0}, calls_{0};
     std::atomic<std::uint64_t> nanoseconds_{0};
     std::atomic<std::size_t> coming_{0};
-    void (*tells_)(const account& home, std::size_t bytes, detail::arrival) noexcept = nullptr;
+    detail::arrival_call tells_ = nullptr;
 };
 
 } // namespace allot::inline ALLOT_ABI

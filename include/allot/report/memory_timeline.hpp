@@ -102,7 +102,7 @@ class memory_timeline {
                 found.known = accounts_->known();
             }
             const detail::lock_guard whole(top.shape());
-            const detail::locked_tree scope(top, detail::leave_drained);
+            const detail::locked_tree scope(top);
             const std::size_t kept = detail::kept(top), used = top.used() + kept;
             s.promised = detail::promised_below(top) + kept;
             s.charged = used > s.promised ? used - s.promised : 0;

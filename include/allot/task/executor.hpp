@@ -155,7 +155,7 @@ class executor final : detail::task_calls {
             }
         }
         of.task.remove();
-        of.watches.cancelled();
+        of.watches.for_each([](detail::group_watch& w) { w.cancelled(); });
         end_all(of, ended);
     }
     // The same, with an error for wait(), if it has none.

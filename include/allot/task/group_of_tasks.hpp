@@ -9,8 +9,7 @@
 #include <allot/core/min_max.hpp>
 #include <allot/oom/arbiter.hpp>
 #include <allot/oom/task.hpp>
-#include <allot/sync/called_list.hpp>
-#include <allot/sync/spin_lock.hpp>
+#include <allot/sync/called_objects.hpp>
 #include <allot/task/queued_task.hpp>
 
 #include <atomic>
@@ -30,20 +29,8 @@ class group_watch {
     ~group_watch() = default;
 
   private:
-    friend class group_watches;
+    friend struct group_of_tasks;
     called_hook<group_watch> place_;
-};
-class group_watches {
-  public:
-    void add(group_watch& w) noexcept { all_.add(lock_, w); }
-    void remove(group_watch& w) noexcept { static_cast<void>(all_.remove(lock_, w)); }
-    void cancelled() noexcept {
-        all_.for_each(lock_, [](group_watch& w) { w.cancelled(); });
-    }
-
-  private:
-    called_list<group_watch, &group_watch::place_> all_;
-    spin_lock lock_;
 };
 
 // A group, as the executor sees it.
@@ -79,7 +66,7 @@ struct group_of_tasks {
     unsigned attempts(bool may_wait) const noexcept { return max(may_wait ? 0 : in_vain.load(), alone / for_news); }
     void note_ended_well() noexcept { least = 0, in_vain = 0, alone = 0, waits_until = 0; }
     bool is_cancelled = false;
-    group_watches watches;
+    called_objects<group_watch, &group_watch::place_> watches;
     std::exception_ptr error; // the first one
 };
 

@@ -21,7 +21,6 @@
 
 #include <allot/account/account.hpp>
 #include <allot/account/account_reservation.hpp>
-#include <allot/account/account_reserving.hpp>
 #include <allot/account/queued_reservation.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
@@ -58,7 +57,7 @@ class quota {
     /// Throws: std::bad_alloc; nothing has changed then.
     charge_status request(std::span<const share> batch, const wait_limit& wait) {
         if (const charge_status s = prepare(batch); !s || promises_.empty()) return s;
-        return end(detail::reserving::reserve({&parent_, promises_}, wait));
+        return end(detail::reserving::reserve({parent_, promises_}, wait));
     }
     charge_status request(std::initializer_list<share> batch, const wait_limit& wait) {
         return request(std::span(batch.begin(), batch.size()), wait);
@@ -68,7 +67,7 @@ class quota {
     charge_status request(std::span<const share> batch, std::function<void(const charge_status&)> then) {
         if (const charge_status s = prepare(batch); !s || promises_.empty()) return s;
         then_ = std::move(then);
-        const charge_status s = detail::reserving::reserve_or_queue({&parent_, promises_}, later_);
+        const charge_status s = later_.reserve_or_queue({parent_, promises_});
         return s.outcome != charge_outcome::queued ? end(s) : s;
     }
     charge_status request(std::initializer_list<share> batch, std::function<void(const charge_status&)> then) {

@@ -29,7 +29,7 @@ BUGS = {
         law=4),
     "waiter_sleeps_without_a_look": bug(
         "model/relacy_accounts.cpp",
-        "scope.sleeps(w_);",
+        "now.sleeps(w_);",
         "",
         law=4),
     "sleeper_is_not_reported": bug(
@@ -44,8 +44,8 @@ BUGS = {
         law=4),
     "woken_one_ends_and_wakes_nobody": bug(
         "unit/reclaim/fairness.cpp",
-        "scope.tree.remove(w_); scope.look_from(*w_.by);",
-        "scope.tree.remove(w_);",
+        "now.tree.remove(w_); now.look_from(*w_.by);",
+        "now.tree.remove(w_);",
         law=4),
     "free_slots_pass_one_that_is_due_for_ever": bug(
         "unit/reclaim/fairness.cpp",
