@@ -137,8 +137,7 @@ void costs(std::size_t n, int rounds) {
     std::vector<allot::task_ref> refs;
     refs.reserve(n);
     const double added = cost(n, 1, [&](std::size_t all) {
-        for (std::size_t i = 0; i != all; ++i)
-            refs.push_back(query.add_known({.output = 1000}, allot::inputs(allot::detail::no_input{}), [] {}));
+        for (std::size_t i = 0; i != all; ++i) refs.push_back(query.add_known({.output = 1000}, [] {}));
     });
     const double moved = cost(n, rounds, [&](std::size_t all) {
         for (std::size_t i = 0; i != all; ++i)

@@ -75,6 +75,11 @@ class task_group {
         in_.add(std::move(made));
         return of;
     }
+    /// Without inputs.
+    template <detail::kernel_without_inputs Kernel, class Sink = detail::no_sink>
+    task_ref add_known(const task_needs& says, Kernel kernel, Sink sink = {}) {
+        return add_known(says, std::vector<detail::no_input>{}, std::move(kernel), std::move(sink));
+    }
     /// Waits until all its tasks have ended; runs tasks, of any group, if the executor has no threads. Requires: not
     /// inside a task. Throws: task_error, once, if one has failed: the others that waited have ended without a call.
     void wait() {

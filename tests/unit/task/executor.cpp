@@ -275,8 +275,7 @@ TEST_CASE("a task gets another place, or is taken back, while it waits", "[task]
     task_group query{run, name{"query"}};
     std::string order;
     std::vector<allot::task_ref> refs;
-    for (const char c : {'a', 'b', 'c', 'd'})
-        refs.push_back(query.add_known({}, std::vector<support::part>{}, [&, c](task_step&) { order += c; }));
+    for (const char c : {'a', 'b', 'c', 'd'}) refs.push_back(query.add_known({}, [&, c] { order += c; }));
     CHECK((refs[2].set_number(1) && refs[3].set_number(-1) && refs[1].withdraw() && !refs[1].withdraw()));
     CHECK((!refs[1].set_number(1) && !allot::task_ref{}.withdraw() && !allot::task_ref{}.set_number(1)));
     query.add({}, [&] { order += 'e'; });
@@ -287,8 +286,7 @@ TEST_CASE("a task gets another place, or is taken back, while it waits", "[task]
     query.add({}, [&](task_step& step) { late = step.waker(); });
     query.wait();
     (*late)(); // it has ended
-    refs.push_back(
-        query.add_known({}, std::vector<support::part>{}, [](task_step&) { return task_outcome::would_block; }));
+    refs.push_back(query.add_known({}, [](task_step&) { return task_outcome::would_block; }));
     CHECK((run.run_one() && run.stats().parked == 1 && refs.back().withdraw() && run.stats().parked == 0));
     query.wait();
 }
@@ -587,8 +585,7 @@ TEST_CASE("a task of a group that has ended ends at once; its handle knows", "[t
     executor run{f.tasks, f.engine};
     task_group query{run, name{"query"}};
     query.cancel();
-    const allot::task_ref task =
-        query.add_known({.name = nullptr}, std::vector<support::part>{}, [](std::span<int>) { return 1; }, [](int) {});
+    const allot::task_ref task = query.add_known({.name = nullptr}, [] { return 1; }, [](int) {});
     CHECK((!task.set_number(3) && !task.withdraw()));
     query.wait();
 }
@@ -656,9 +653,7 @@ TEST_CASE("a task that is chosen gets another place, is withdrawn, or ends with 
                 called = true;
             };
             in_promise.on = true;
-            task = last.add_known(
-                {.overhead = 700_KiB}, std::vector<support::part>{}, [&](std::span<int>) { return b = ++order; },
-                [&](int) { ++sunk; });
+            task = last.add_known({.overhead = 700_KiB}, [&] { return b = ++order; }, [&](int) { ++sunk; });
             is_added = true;
             other.add({.overhead = 700_KiB}, [&] { c = ++order; });
             until(

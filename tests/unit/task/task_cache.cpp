@@ -105,9 +105,7 @@ TEST_CASE("tasks fill a cache, and others wait for it without a thread", "[task]
                     }
                 });
             for (int i = 1; i <= 100; ++i)
-                makes.add(
-                    {.output = 1000}, std::vector<part>{}, [&](task_step&) { return f.put(f.engine, 10); },
-                    cache.sink());
+                makes.add({.output = 1000}, [&] { return f.put(f.engine, 10); }, cache.sink());
             makes.wait();
             cache.finish();
             takes.wait();
