@@ -30,7 +30,6 @@
 #include <allot/core/intrusive_list.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/core/units.hpp>
-#include <allot/oom/retry_scope.hpp>
 #include <allot/oom/scoped_wait.hpp>
 #include <allot/oom/task.hpp>
 #include <allot/reclaim/wait_limit.hpp>
@@ -44,7 +43,6 @@
 #include <allot/task/group_of_tasks.hpp>
 #include <allot/task/queued_task.hpp>
 #include <allot/task/task_attempt.hpp>
-#include <allot/task/task_error.hpp>
 #include <allot/task/task_room.hpp>
 #include <allot/task/task_step.hpp>
 
@@ -53,11 +51,8 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <new>
 #include <optional>
-#include <span>
 #include <stdexcept>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -256,7 +251,7 @@ class executor final : detail::task_calls {
     }
 
   private:
-    enum class ending : std::uint8_t { done, ran_out, parks, failed };
+    using ending = detail::task_attempt::ending;
     struct sleeper {
         sys::parking spot{};
         list_hook<sleeper> place{};
@@ -308,6 +303,15 @@ class executor final : detail::task_calls {
         else if (now != 0 && ++of.ended_well % group::forgets == 0) of.doubled.store(now - 1);
         else if (of.least == 0) return;
         if (!ran_out) of.note_ended_well();
+        estimate(of);
+    }
+    // Its attempts, and those of its group, count from the start.
+    void forget_attempts(task& t) noexcept {
+        t.attempts = 0, t.least = 0, t.is_last = t.is_alone = false;
+        t.of.note_ended_well();
+        estimate(t.of);
+    }
+    void estimate(group& of) noexcept {
         for (task* t = of.unfinished.first(); t != nullptr; t = of.unfinished.after(*t))
             if (t->now == task_state::waiting) t->needs = needs_of(*t);
     }
@@ -478,49 +482,6 @@ class executor final : detail::task_calls {
         if (starts) t->unpin(), sure.release();
         return end_all(t->of, t), nullptr; // withdrawn meanwhile
     }
-    ending attempt(task& t, account_reservation sure, std::exception_ptr& error) noexcept {
-        const bool is_last = t.is_last || t.attempts + 1 == most_attempts_ || t.of.is_last(most_attempts_);
-        if (is_last) memory_.end_pauses(); // it fails for what fails now, not for what did
-        bool has_changed = false;
-        const auto fails = [&](std::string_view what) {
-            error = std::make_exception_ptr(task_error{t.of.name, t.said.name, what});
-            return ending::failed;
-        };
-        try {
-            const oom::task_thread here{t.of.task};
-            std::optional<oom::retry_scope> scope{std::in_place};
-            account_reservation promised = std::move(sure);
-            const detail::attempt_scope pins{t};
-            for (bool again = true; again;) {
-                task_step step{*this, t, t.of.memory, scope ? &*scope : nullptr};
-                try {
-                    t.pin_all(promised, t.of.memory);
-                    if (t.run(step) == task_outcome::would_block) return ending::parks;
-                    again = false;
-                } catch (...) {
-                    has_changed = step.has_changed_inputs();
-                    if (has_changed || !detail::begins_again(t, scope, is_last && most_attempts_ > 1, promised)) throw;
-                }
-            }
-            if (scope) scope->done();
-        } catch (const std::exception& e) {
-            if (!detail::ran_out_of_memory()) return fails(e.what());
-            if (has_changed)
-                return fails("it ran out of memory after it had changed its inputs, and cannot begin again");
-            return error = std::current_exception(), ending::ran_out;
-        } catch (...) {
-            return fails("an error that is no std::exception");
-        }
-        try {
-            t.deliver(); // once
-        } catch (const std::exception& e) {
-            char line[task_error::text_bytes];
-            return fails(text_writer{line}.put("its sink has failed: ").put(e.what()).view());
-        } catch (...) {
-            return fails("its sink has failed: an error that is no std::exception");
-        }
-        return ending::done;
-    }
     // Bytes that a group may wait for.
     std::size_t held_by_none() const noexcept { return waits_for_holders_.ms != 0 ? tasks_.held_by_none(memory_) : 0; }
     // `here`: bytes that were free but for what it had. Returns: 0; where no attempt follows: their number.
@@ -534,31 +495,44 @@ class executor final : detail::task_calls {
         const unsigned all = detail::max(t.attempts, of.attempts(may_wait));
         return t.is_last || all >= most_attempts_ ? all : 0;
     }
-    void run(task& t, account_reservation sure) {
-        std::exception_ptr error;
-        const detail::since_refusal others{memory_.node(), t.of.memory.node()};
-        const executor* const outer = std::exchange(detail::of_this_thread.runs, this);
-        ending how = attempt(t, std::move(sure), error);
-        detail::of_this_thread.runs = outer;
-        if (how == ending::ran_out) {
-            t.mark_inputs();
-            if (const unsigned attempts = note_ran_out(t, others.then(room_.in_account())); attempts != 0)
-                how = ending::failed,
-                error = detail::error_of(t.of.name, t.said.name, error, memory_, tasks_, attempts);
-        }
+    // `has_run_out`: of memory, however it ended then.
+    ending attempt(task& t, account_reservation sure, bool& has_run_out) noexcept {
         group& of = t.of;
-        if (how == ending::failed) fail(of, std::move(error));
+        detail::task_attempt now{*this, t};
+        const detail::since_refusal others{memory_.node(), of.memory.node()};
+        const executor* const outer = std::exchange(detail::of_this_thread.runs, this);
+        const bool is_last = t.is_last || t.attempts + 1 == most_attempts_ || of.is_last(most_attempts_);
+        if (is_last) memory_.end_pauses(); // it fails for what fails now, not for what did
+        ending how = now.run(std::move(sure), is_last && most_attempts_ > 1);
+        has_run_out = how == ending::ran_out;
+        if (has_run_out)
+            if (const unsigned all = note_ran_out(t, others.then(room_.in_account())); all != 0)
+                how = now.fails_for_good(memory_, tasks_, all);
+        if (how == ending::failed && !is_cancelled(of)) how = now.recover();
+        detail::of_this_thread.runs = outer;
+        if (how == ending::failed) fail(of, now.error());
+        if (how == ending::ran_out || how == ending::retried) t.mark_inputs();
+        return how;
+    }
+    void run(task& t, account_reservation sure) {
+        bool has_run_out = false;
+        const ending how = attempt(t, std::move(sure), has_run_out);
+        group& of = t.of;
         bool ends = how == ending::done || how == ending::failed;
         {
             const guard hold(lock_);
             promised_ -= t.needs;
-            how == ending::ran_out ? ready_.ran_out(t) : ready_.ended(t);
+            if (has_run_out && how != ending::failed) ready_.ran_out(t), ++stats_.ran_out;
+            else ready_.ended(t);
             if (how == ending::done) ++stats_.done;
-            if (how == ending::ran_out) ++stats_.ran_out;
             if (how <= ending::ran_out) learn(of, how == ending::ran_out);
-            if (how == ending::ran_out) t.needs = needs_of(t);
+            if (how == ending::retried) forget_attempts(t);
+            if (how == ending::ran_out || how == ending::retried) t.needs = needs_of(t);
             ends = ends || of.is_cancelled;
-            step(t, ends ? task_event::finished : how == ending::ran_out ? task_event::ran_out : task_event::blocked);
+            step(t, ends                     ? task_event::finished
+                    : how == ending::ran_out ? task_event::ran_out
+                    : how == ending::retried ? task_event::retried
+                                             : task_event::blocked);
             if (ends) forget(t);
             else if (t.now == task_state::waiting) queue(t);
             else ++stats_.parked, news();

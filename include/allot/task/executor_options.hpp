@@ -36,7 +36,10 @@ struct executor_options {
 struct executor_stats {
     std::size_t waiting = 0, running = 0, parked = 0; // tasks now
     unsigned width = 0;                               // that may run at once now
-    std::uint64_t started = 0, done = 0, ran_out = 0, failed = 0;
+    std::uint64_t started = 0;                        // attempts
+    std::uint64_t done = 0;                           // tasks, with their own results or those after an error
+    std::uint64_t ran_out = 0;                        // attempts without memory, but for those that ended a group
+    std::uint64_t failed = 0;                         // groups
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -13,8 +13,9 @@
 //   operand_state.hpp has the states. One becomes ready when the last that it depends on is done; then an outside
 //   scheduler is asked, if there is one, and the executor starts it when its memory is there. Its inputs are pinned
 //   where they are, once for all that use them at a time; a result ends when all that depend on it have theirs.
-// An exception of any step ends the group: task_group::wait() throws it, with the operand's name.
-// Invariant: an operand that has begun depends on none that is not done. Cost: 400 bytes an operand, and its kernel.
+// An exception of any step ends the group: task_group::wait() throws it, with the operand's name. A function that
+// on_error() takes may give a result instead, or ask for another run.
+// Invariant: an operand that has begun depends on none that is not done. Cost: 500 bytes an operand, and its kernel.
 // Threads: any. Source: Mars' operand actors, 2018, whose queue kept outdated copies of an operand.
 #pragma once
 
@@ -152,6 +153,18 @@ template <spillable T> class operand_graph {
         for (node* const n : all) finish(*n);
         return true;
     }
+    /// Where the operand has failed for good, f(error) returns its result, or none for another run from the start.
+    /// `error`: what the kernel has thrown last, or failed_elsewhere() was given. What f throws ends the group, `error`
+    /// itself as without f. It is called without a lock, on the thread that ran the attempt or reported the failure,
+    /// for no error of storing, and in no group that has ended. A kernel that has changed its inputs does not run
+    /// again.
+    /// Effects: replaces an earlier f; an empty one takes it away. Throws: std::bad_alloc.
+    void on_error(id of, std::function<std::optional<T>(std::exception_ptr)> f) {
+        std::shared_ptr<const error_function> made;
+        if (f) made = std::make_shared<const error_function>(std::move(f));
+        const guard hold(lock_);
+        known(of).on_error.swap(made); // the earlier one ends behind the lock
+    }
     /// The result of one that is made elsewhere; it may come inside the call that asks the outside scheduler for it, or
     /// beside it. False: it is made here, is over, or was not asked for yet; then the result ends.
     bool made_elsewhere(id of, T result) {
@@ -162,17 +175,20 @@ template <spillable T> class operand_graph {
         }
         return store(n, std::move(result), state::elsewhere);
     }
-    /// The other place cannot make it: the group ends with this error, nested in that of the operand. When, and false,
-    /// as made_elsewhere().
+    /// The other place cannot make it: unless on_error() helps, the group ends with this error, nested in that of the
+    /// operand. Another run: the outside scheduler is asked again. When, and false, as made_elsewhere(); false, too,
+    /// while on_error() is asked.
     bool failed_elsewhere(id of, std::exception_ptr why) {
         if (why == nullptr) why = std::make_exception_ptr(std::runtime_error("it has failed elsewhere"));
         node& n = node_at(of);
         {
             const guard hold(lock_);
             if (n.is_asked && !n.early && !n.failed_early) return n.failed_early = std::move(why), true;
-            if (n.now != state::elsewhere) return false;
+            if (n.now != state::elsewhere || std::exchange(n.is_failing, true)) return false;
         }
-        calls(n, [&] { std::rethrow_exception(why); });
+        bool is_retried = false;
+        if (std::optional<T> made = recover_elsewhere(n, why, is_retried)) store(n, *std::move(made), state::elsewhere);
+        if (is_retried) ready({&n});
         return true;
     }
     /// Asks the outside scheduler once more for those that are ready, and not now.
@@ -211,6 +227,7 @@ template <spillable T> class operand_graph {
     }
 
   private:
+    using error_function = std::function<std::optional<T>(std::exception_ptr)>;
     struct input;
     struct node {
         node(operand_graph& graph, const task_needs& needs) noexcept : in(graph), says(needs) {}
@@ -228,10 +245,12 @@ template <spillable T> class operand_graph {
         std::optional<std::int64_t> number;
         bool is_asked = false, asks_again = false; // the outside scheduler, now; and once more
         bool is_put_off = false, task_is_queued = false, is_finished = false;
+        bool is_failing = false; // elsewhere: on_error is asked
         state now = state::waiting;
         task_ref task;
         std::optional<T> result, early; // early: it came before the scheduler had said `elsewhere`
         std::exception_ptr failed_early;
+        std::shared_ptr<const error_function> on_error;
         std::vector<std::function<void(state)>> finish;
     };
     // An input of a task: the result of an operand that is done, where it is.
@@ -254,15 +273,19 @@ template <spillable T> class operand_graph {
         node* of;
         node* user;
     };
+    // Where the result of a task goes, or comes from where it has failed.
+    struct result_of {
+        void operator()(T made) const { of->in.store(*of, std::move(made), state::storing); }
+        std::optional<T> recover(const std::exception_ptr& why) const { return of->in.recover(*of, why); }
+        node* of;
+    };
     template <class Compute> struct node_of final : node {
         node_of(operand_graph& graph, const task_needs& needs, Compute c) : node(graph, needs), compute(std::move(c)) {}
         task_ref queue(std::vector<input> from) override {
             const auto kernel = [this](std::span<pinned> all, task_step& step) {
                 return this->in.attempt(*this, [&] { return compute(all, step); });
             };
-            return this->in.group_.add_known(this->says, std::move(from), kernel, [this](T made) {
-                this->in.store(*this, std::move(made), state::storing);
-            });
+            return this->in.group_.add_known(this->says, std::move(from), kernel, result_of{this});
         }
         Compute compute;
     };
@@ -323,10 +346,7 @@ template <spillable T> class operand_graph {
     }
     // Asks where it is made; its task is queued if that is here. Returns: its result, if that has come from elsewhere.
     std::optional<T> place(node& n) {
-        std::vector<input> from;
-        std::optional<T> early;
-        std::exception_ptr failed;
-        for (;;) {
+        for (bool is_retried = true; is_retried;) {
             {
                 const guard hold(lock_);
                 if (n.now != state::waiting) return std::nullopt; // withdrawn meanwhile
@@ -334,21 +354,32 @@ template <spillable T> class operand_graph {
             }
             operand_place where = operand_place::here;
             if (where_ != nullptr) calls(n, [&] { where = where_(n.at); });
-            const guard hold(lock_);
-            n.is_asked = false;
-            early = std::exchange(n.early, std::nullopt);
-            failed = std::exchange(n.failed_early, nullptr);
-            if (n.now != state::waiting) return std::nullopt;
-            if (where == operand_place::not_now && std::exchange(n.asks_again, false)) continue;
-            if (where == operand_place::not_now) n.is_put_off = true;
-            else step(n, where == operand_place::here ? event::ready : event::left);
-            if (where == operand_place::not_now) return std::nullopt;
-            if (where == operand_place::elsewhere && failed == nullptr) return early;
-            if (where == operand_place::elsewhere) break;
-            for (node* const i : n.inputs) from.push_back({i, &n});
-            break;
+            std::exception_ptr failed;
+            {
+                const guard hold(lock_);
+                n.is_asked = false;
+                std::optional<T> early = std::exchange(n.early, std::nullopt);
+                failed = std::exchange(n.failed_early, nullptr);
+                if (n.now != state::waiting) return std::nullopt;
+                if (where == operand_place::not_now) {
+                    if (std::exchange(n.asks_again, false)) continue;
+                    n.is_put_off = true;
+                    return std::nullopt;
+                }
+                const bool is_here = where == operand_place::here && failed == nullptr;
+                step(n, is_here ? event::ready : event::left);
+                if (!is_here && failed == nullptr) return early;
+                n.is_failing = failed != nullptr;
+            }
+            if (failed == nullptr) return queue(n), std::nullopt;
+            if (std::optional<T> made = recover_elsewhere(n, failed, is_retried)) return made;
         }
-        if (failed != nullptr) return calls(n, [&] { std::rethrow_exception(failed); }), std::nullopt;
+        return std::nullopt;
+    }
+    void queue(node& n) {
+        std::vector<input> from;
+        from.reserve(n.inputs.size());
+        for (node* const i : n.inputs) from.push_back({i, &n});
         const task_ref task = n.queue(std::move(from));
         std::optional<std::int64_t> number;
         {
@@ -358,7 +389,37 @@ template <spillable T> class operand_graph {
             number = n.number;
         }
         if (number) task.set_number(*number);
-        return std::nullopt;
+    }
+    // Null: none, or its kernel has ended well, and its result failed to move.
+    std::shared_ptr<const error_function> error_function_of(const node& n) const {
+        const guard hold(lock_);
+        return n.now != state::storing ? n.on_error : nullptr;
+    }
+    // Its task has failed for good. Returns: the result after that; none: another run.
+    std::optional<T> recover(node& n, const std::exception_ptr& why) {
+        const std::shared_ptr<const error_function> f = error_function_of(n);
+        if (f == nullptr) std::rethrow_exception(why);
+        std::optional<T> made = (*f)(why);
+        const guard hold(lock_);
+        if (n.now == state::withdrawn) return made; // its group has ended
+        step(n, made ? event::recovered : event::retried);
+        if (!made && has_ended_) step(n, event::withdrew);
+        return made;
+    }
+    // Requires: is_failing. Returns: the result after the error; none and `is_retried`: it waits again.
+    std::optional<T> recover_elsewhere(node& n, const std::exception_ptr& why, bool& is_retried) {
+        std::optional<T> made;
+        bool asks_for_run = false;
+        calls(n, [&] {
+            const std::shared_ptr<const error_function> f = error_function_of(n);
+            if (f == nullptr) std::rethrow_exception(why);
+            made = (*f)(why);
+            asks_for_run = !made;
+        });
+        const guard hold(lock_);
+        is_retried = asks_for_run && n.now == state::elsewhere; // not made, nor withdrawn meanwhile
+        if (is_retried) step(n, event::retried), n.is_failing = false;
+        return made;
     }
     // A function of the user, for an operand: what it throws ends the group.
     template <class Call> void calls(const node& of, Call call) noexcept {

@@ -38,8 +38,10 @@ enum class event : std::uint8_t {
     ran_out,  // of memory: it begins again
     left,     // an outside scheduler has it made elsewhere
     withdrew,
+    recovered, // it has failed, and its function for errors gave a result
+    retried,   // it has failed, and that function asked for another run
 };
-inline constexpr std::size_t events = 8;
+inline constexpr std::size_t events = 10;
 
 struct step {
     state from;
@@ -63,6 +65,14 @@ inline constexpr auto steps = [] {
         {storing, stored, done},
         {elsewhere, stored, done},
         {elsewhere, withdrew, withdrawn},
+        // one that has failed; it is queued where its last attempt ran out of memory
+        {queued, recovered, storing},
+        {loading, recovered, storing},
+        {computing, recovered, storing},
+        {queued, retried, queued},
+        {loading, retried, queued},
+        {computing, retried, queued},
+        {elsewhere, retried, waiting},
     });
 }();
 
@@ -81,7 +91,8 @@ constexpr const char* text_of(state s) noexcept {
     return texts[static_cast<std::size_t>(s)];
 }
 constexpr const char* text_of(event e) noexcept {
-    constexpr const char* texts[] = {"ready", "begun", "loaded", "computed", "stored", "ran_out", "left", "withdrew"};
+    constexpr const char* texts[] = {"ready",   "begun", "loaded",   "computed",  "stored",
+                                     "ran_out", "left",  "withdrew", "recovered", "retried"};
     return texts[static_cast<std::size_t>(e)];
 }
 

@@ -18,6 +18,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -59,6 +60,13 @@ class queued_task;
 
 struct known_task; // task_step.hpp
 
+// What a task makes of the error that it has failed with for good.
+enum class recovery : std::uint8_t {
+    none,
+    result,      // deliver() has one
+    another_run, // from the start
+};
+
 class queued_task : public admitted_task {
   public:
     queued_task(group_of_tasks& in, const task_needs& says) noexcept
@@ -78,8 +86,10 @@ class queued_task : public admitted_task {
     virtual void unpin() noexcept = 0;
     // It has gone to the back: its inputs are used behind those of all others.
     virtual void mark_inputs() noexcept = 0;
-    // The result of run() goes where it belongs.
+    // The result of run(), or of recover(), goes where it belongs.
     virtual void deliver() = 0;
+    // `why`: as its kernel, or a pin, has thrown it. Throws: that, or another error that its group ends with.
+    virtual recovery recover(const std::exception_ptr& why) = 0;
 
     std::size_t beside_inputs() const noexcept {
         const std::size_t out =
@@ -121,7 +131,8 @@ struct no_sink {
     void operator()(auto&&) const noexcept {}
 };
 
-// Sink: called with the result of the kernel.
+// Sink: called with the result of the kernel. It may have std::optional<result> recover(std::exception_ptr): the result
+// after an error, none: another run.
 template <class Kernel, spillable Input, class Sink> class kernel_task final : public queued_task {
     using pinned = decltype(std::declval<Input&>().pin());
     static constexpr bool takes_pins =
@@ -175,6 +186,18 @@ template <class Kernel, spillable Input, class Sink> class kernel_task final : p
     void deliver() override {
         if constexpr (!std::same_as<result, nothing>)
             if (result_) sink_(*std::exchange(result_, std::nullopt));
+    }
+    recovery recover([[maybe_unused]] const std::exception_ptr& why) override {
+        if constexpr (requires(Sink& s) {
+                          { s.recover(why) } -> std::same_as<std::optional<result>>;
+                      }) {
+            std::optional<result> made = sink_.recover(why);
+            if (!made) return recovery::another_run;
+            result_.emplace(*std::move(made));
+            return recovery::result;
+        } else {
+            return recovery::none;
+        }
     }
 
   private:

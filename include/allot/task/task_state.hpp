@@ -34,8 +34,9 @@ enum class task_event : std::uint8_t {
     woke,     // its waker was called
     finished, // well, or with an error; or its group has ended
     withdrew, // it, or its group, before it runs
+    retried,  // it has failed for good, and begins from the start
 };
-inline constexpr std::size_t task_events = 8;
+inline constexpr std::size_t task_events = 9;
 
 struct task_transition {
     task_state from;
@@ -64,6 +65,9 @@ inline constexpr auto task_transitions = [] {
         {woken, finished, ended},
         {parked, woke, waiting},
         {parked, withdrew, ended},
+        // one that has failed
+        {running, retried, waiting},
+        {woken, retried, waiting},
     });
 }();
 
@@ -79,8 +83,8 @@ constexpr const char* text_of(task_state s) noexcept {
     return texts[static_cast<std::size_t>(s)];
 }
 constexpr const char* text_of(task_event e) noexcept {
-    constexpr const char* texts[] = {"chosen",  "started", "put_back", "ran_out",
-                                     "blocked", "woke",    "finished", "withdrew"};
+    constexpr const char* texts[] = {"chosen", "started",  "put_back", "ran_out", "blocked",
+                                     "woke",   "finished", "withdrew", "retried"};
     return texts[static_cast<std::size_t>(e)];
 }
 

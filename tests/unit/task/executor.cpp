@@ -736,6 +736,27 @@ TEST_CASE("errors of tasks say how often, in what, and which disk is full", "[ta
     CHECK((!message_of(none).empty() && calls == 1));
 }
 
+TEST_CASE("a sink may have a result after an error of the kernel, but not after its own", "[task][executor]") {
+    struct takes {
+        void operator()(int n) const {
+            got += n;
+            if (n == 7) throw std::runtime_error("full");
+        }
+        std::optional<int> recover(const std::exception_ptr&) const { return ++asked, 5; }
+        int &got, &asked;
+    };
+    fixture f;
+    executor run{f.tasks, f.engine};
+    task_group query{run, name{"query"}};
+    int got = 0, asked = 0;
+    query.add({}, []() -> int { throw std::runtime_error("no file"); }, takes{got, asked});
+    query.wait();
+    CHECK((got == 5 && asked == 1 && run.stats().done == 1));
+    query.add({.name = "sort"}, [] { return 7; }, takes{got, asked});
+    CHECK(message_of(query) == "allot: task sort of query: its sink has failed: full");
+    CHECK((got == 12 && asked == 1));
+}
+
 TEST_CASE("a group ends for what its disk does now: each last attempt ends the pause of writes", "[task][executor]") {
     fixture f;
     executor run{f.tasks, f.engine, {.attempts = 2}};
