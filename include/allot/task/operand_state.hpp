@@ -3,7 +3,7 @@
 //
 //     waiting -> queued -> loading -> computing -> storing -> done
 //
-// An event that a state does not name is wrong there, and changes nothing. Cost: 160 bytes, constant. Threads: any.
+// An event that a state does not name is wrong there, and changes nothing. Cost: 220 bytes, constant. Threads: any.
 // Source: Mars' operand actors, 2018.
 #pragma once
 

@@ -3,7 +3,7 @@
 //
 //     waiting -> running -> ended
 //
-// Cost: 160 bytes, constant. Threads: any. Source: BlazingSQL's document of its executor, 2021.
+// Cost: 170 bytes, constant. Threads: any. Source: BlazingSQL's document of its executor, 2021.
 #pragma once
 
 #include <allot/config.hpp>
