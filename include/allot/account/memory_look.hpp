@@ -33,10 +33,10 @@ class memory_look {
         w_.bytes = bytes;
         w_.patient = w_.looks = true;
         w_.spot = &spot;
-        change_tree(at_, [&](tree_change& now) {
+        const bool waits = change_tree(at_, [&](tree_change& now) {
             account_tree& tree = now.tree;
             tree.recall_credit(at_);
-            if (!at_.is_open()) return;
+            if (!at_.is_open()) return false;
             const tree_node* const refuses = refuser_beside(&at_, bytes, tree.waits);
             w_.in = w_.at = refuses != nullptr ? refuses : &at_;
             w_.least = bytes;
@@ -46,8 +46,9 @@ class memory_look {
             level.waits().add(w_);
             level.waits().sleep(w_, tree.waits);
             tree.recall_credit(level);
+            return true;
         });
-        if (w_.in == nullptr) return;
+        if (!waits) return;
         full_fence(); // a refund that is deferred meanwhile sees it, or this look sees the refund
         change_tree(at_, [&](tree_change& now) { now.look_from(at_); });
     }
