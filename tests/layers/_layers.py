@@ -2,16 +2,20 @@
 
 A folder includes lower ranks and itself, by the exact file, never an index header. Headers that are neither
 allot's nor the standard library's stand only in OPEN, those of OWNED in one folder. Compilers and platforms are told apart in config.hpp alone.
-A class is in one file, with all its members.
+A class is in one file, with all its members. No header declares a function that another one defines which includes it.
 """
 
 import re
 from pathlib import Path
 
+from _functions import arrows_up
+
 OPEN = ("sys", "device", "adapt")
 # Libraries that one folder may use, and no other, even where it is open.
 OWNED = {"spill/store": {"liburing.h", "lz4.h", "xxhash.h"}}
 MOST_LINES = 600
+# What a status refers to is an account, of which lower headers know the name alone.
+DECLARED_LOW = ("node_of",)
 
 STANDARD = set("""
 algorithm any array atomic barrier bit bitset cassert cctype cerrno cfenv cfloat charconv chrono cinttypes climits
@@ -124,4 +128,6 @@ def check(root, ranks):
                 reason = f"a member of class {found[1]}, which is in {', '.join(sorted(classes[found[1]]))}"
             if reason:
                 wrong.append(f"{header}:{number}: {reason}")
+    texts = {header: (root / header).read_text() for header in headers}
+    wrong += [f"{header}:{number}: {reason}" for header, number, reason in arrows_up(texts, DECLARED_LOW)]
     return wrong

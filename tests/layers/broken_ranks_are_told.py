@@ -93,6 +93,23 @@ class layers(unittest.TestCase):
                 self.assertEqual(len(check(folder, RANKS)), 1)
         self.assert_fine(at, "class box {\n  int size() const;\n};\ninline int box::size() const { return 1; }\n")
 
+    def test_a_function_that_a_higher_header_defines(self):
+        low = "namespace a {\nstruct s;\n[[nodiscard]] bool holds(const s& of) noexcept; // there\n} // namespace a\n"
+        for high, wrong in {
+                "namespace a {\ninline bool holds(const s& of) noexcept { return true; }\n}\n": 1,
+                "namespace a {\ntemplate <class T> bool holds(const T& of) noexcept { return holds(of.a); }\n}\n": 1,
+                "namespace a {\ninline bool is(const s& of) noexcept { return holds(of); }\n}\n": 0,
+                "struct t { bool holds(const s& of) const { return true; } };\n": 0}.items():
+            with self.subTest(high), tempfile.TemporaryDirectory() as folder:
+                Path(folder, "page").mkdir()
+                Path(folder, "page/low.hpp").write_text(GUARD + low)
+                Path(folder, "page/next.hpp").write_text(GUARD + "#include <allot/page/low.hpp>\n")
+                Path(folder, "page/high.hpp").write_text(GUARD + "#include <allot/page/next.hpp>\n" + high)
+                found = check(folder, RANKS)
+                self.assertEqual(len(found), wrong, found)
+                if found:
+                    self.assertIn("page/low.hpp:4: holds() is defined in page/high.hpp", found[0])
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -31,6 +31,7 @@
 #include <allot/account/account_waiting.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/account/reservation_request.hpp>
+#include <allot/account/top_holders.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
@@ -49,12 +50,6 @@
 
 namespace allot::inline ALLOT_ABI {
 
-namespace detail {
-// top_holders.hpp
-[[noreturn]] void raise_refused(const account& by, const charge_status& s);
-[[noreturn]] void raise_not_opened(const account& a);
-} // namespace detail
-
 class account {
   public:
     /// Makes a root. Takes in any order: limit, watermark, credit_step, leak_sink, an arbiter.
@@ -66,7 +61,7 @@ class account {
         : account(nullptr, detail::account_arguments(who, values...)) {
         detail::check_account_values<Values...>();
         if constexpr (detail::may_refuse_step<Values...>)
-            if (!refusal()) detail::raise_not_opened(*this);
+            if (!refusal()) detail::raise_not_opened(node_);
     }
     /// Makes a child. Takes the same values, but no arbiter. The child's limit may exceed its parent's; both apply.
     /// Requires: the parent outlives the child.
@@ -77,7 +72,7 @@ class account {
         : account(&parent, detail::account_arguments(who, values...)) {
         detail::check_child_values<Values...>();
         if constexpr (!given<std::nothrow_t, const Values&...>)
-            if (!refusal()) detail::raise_not_opened(*this);
+            if (!refusal()) detail::raise_not_opened(node_);
     }
     /// Rejected at compile time: the first argument must be a name.
     template <detail::account_value First, class... Values>
@@ -224,10 +219,7 @@ class account {
     const char* name() const noexcept { return node_.name(); }
     /// The names below the root, by which reports name the account; of one that has ended, or was not opened, its name.
     /// Complexity: O(depth). Threads: any that is not inside a visit of the tree.
-    account_path path() const noexcept {
-        const detail::lock_guard whole(node_.shape());
-        return account_path{node_};
-    }
+    account_path path() const noexcept { return detail::path_of(node_); }
     /// The parent; null for a root. When the parent ends, this is its parent.
     account* parent() const noexcept {
         const locked scope(node_);
@@ -289,11 +281,7 @@ class account {
         return true;
     }
     /// Calls visit(const reclaimer&) for those at and below this account, the lowest cost first. Requires: as visit().
-    template <class Visit> void visit_reclaimers(Visit visit) const noexcept {
-        node_.tree().reclaimers.visit(node_.shape(), [&](const reclaimer& r, const account& home) {
-            if (detail::is_asked_at(node_, r, home)) visit(r);
-        });
-    }
+    template <class Visit> void visit_reclaimers(Visit visit) const noexcept { detail::visit_reclaimers(node_, visit); }
     /// Bytes that reclaimers of that cost, or of a higher one, could free now, of what is charged here and below. From
     /// reclaimer::idle on what objects do not use is in it, too, as far as they know.
     std::size_t reclaimable(std::uint32_t least_cost = reclaimer::idle + 1) const noexcept {
@@ -381,21 +369,13 @@ class account {
     /// another status. For functions that return a status: charge_for(), allocate_for().
     void raise_verdict(const charge_status& why) const { detail::raise_verdict(why, node_.tree().judged.kind); }
     /// For reports: the tasks of the root's arbiter.
-    void write_tasks(text_writer& out) const noexcept {
-        if (const detail::judge* const by = node_.tree().judged.by) by->write_tasks(out);
-    }
+    void write_tasks(text_writer& out) const noexcept { detail::write_tasks(out, node_); }
     /// For reports: "; data cannot write to disk: failed: write /tmp: Input/output error" for each reclaimer at and
     /// below that an error keeps from freeing memory. Requires: as visit().
-    void write_failures(text_writer& out) const noexcept {
-        visit_reclaimers([&](const reclaimer& r) { r.describe_failure(out); });
-    }
+    void write_failures(text_writer& out) const noexcept { detail::write_failures(out, node_); }
     /// The same of those that were asked for a request of this account, which ended with this status.
     void write_failures(text_writer& out, const charge_status& why) const noexcept {
-        if (!detail::waiting_request::may_be_granted_later(why)) return;
-        if (why.by != refuser::account) return root().write_failures(out);
-        const account* at = this; // another one that refused may have ended
-        while (at != nullptr && at != why.at) at = at->parent();
-        (at != nullptr ? at : this)->write_failures(out);
+        detail::write_failures(out, node_, why);
     }
     /// A status that names this account as what refused.
     charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,
@@ -420,7 +400,7 @@ class account {
         const charge_status s = detail::charge_or_wait(node_, bytes, detail::judged_on_its_thread);
         if (s.charged()) return s;
         raise_verdict(s);
-        detail::raise_refused(*this, s);
+        detail::raise_refused(node_, s);
     }
 
     detail::account_node node_;
@@ -432,5 +412,3 @@ inline const account_node& node_of(const account& a) noexcept { return a.node();
 } // namespace detail
 
 } // namespace allot::inline ALLOT_ABI
-
-#include <allot/account/top_holders.hpp>

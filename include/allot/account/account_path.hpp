@@ -11,6 +11,8 @@
 #include <allot/account/account_node.hpp>
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sys/mutex.hpp>
 
 #include <cstddef>
 #include <string_view>
@@ -83,5 +85,13 @@ class account_path {
 
     char text_[104] = "";
 };
+
+namespace detail {
+// Threads: any that is not inside a visit of the tree.
+inline account_path path_of(const account_node& a) noexcept {
+    const lock_guard whole(a.shape());
+    return account_path{a};
+}
+} // namespace detail
 
 } // namespace allot::inline ALLOT_ABI

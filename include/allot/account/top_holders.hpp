@@ -1,19 +1,25 @@
-// The accounts of a tree that hold the most memory, for out-of-memory reports.
+// The accounts of a tree that hold the most memory, what was asked to free some, and the errors of requests of
+// accounts.
 //
 // Invariant: at most eight are kept, the largest first, each with its path (account_path.hpp). Allocates nothing.
 // Complexity: O(accounts). Threads: any that is not inside a visit of the same tree.
 #pragma once
 
-#include <allot/account/account.hpp>
+#include <allot/account/account_closing.hpp>
+#include <allot/account/account_node.hpp>
 #include <allot/account/account_numbers.hpp>
 #include <allot/account/account_path.hpp>
+#include <allot/account/account_status.hpp>
+#include <allot/account/account_waiting.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
 #include <allot/core/top_n.hpp>
+#include <allot/reclaim/reclaimer.hpp>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -55,13 +61,13 @@ class top_holders {
 namespace detail {
 
 // For the account `at` of a tree and those below it. False, and nothing, if it has ended.
-inline bool write_holders(text_writer& out, const account& root, const account* at) noexcept {
+inline bool write_holders(text_writer& out, const account_node& root, const account* at) noexcept {
     top_holders top;
     account_stats whole;
     account_path::visit paths;
     account_path of;
     bool inside = false, found = false;
-    visit_numbers(node_of(root), [&](const account_stats& f, const account& a) { // parents before their children
+    visit_numbers(root, [&](const account_stats& f, const account& a) { // parents before their children
         paths.enter(a);
         if (&a == at) {
             found = inside = true;
@@ -79,8 +85,14 @@ inline bool write_holders(text_writer& out, const account& root, const account* 
     top.write(out);
     return true;
 }
+// Calls visit(const reclaimer&) for those at and below the account, the lowest cost first.
+template <class Visit> void visit_reclaimers(const account_node& at, Visit visit) noexcept {
+    at.tree().reclaimers.visit(at.shape(), [&](const reclaimer& r, const account& home) {
+        if (is_asked_at(at, r, home)) visit(r);
+    });
+}
 // The reclaimers that were called for the account: up to eight reclaimers, and all idle memory in one line.
-inline void write_reclaimers(text_writer& out, const account& at) noexcept {
+inline void write_reclaimers(text_writer& out, const account_node& at) noexcept {
     struct given {
         std::size_t objects = 0, calls = 0, freed = 0, nanoseconds = 0;
     } idle, others;
@@ -89,14 +101,14 @@ inline void write_reclaimers(text_writer& out, const account& at) noexcept {
         out.put(" in ").number(nanoseconds / 1000).put(" us");
     };
     out.put("  asked to free memory:").newline();
-    at.visit_reclaimers([&](const reclaimer& r) {
+    visit_reclaimers(at, [&](const reclaimer& r) {
         const bool is_idle = r.cost() == reclaimer::idle;
         given& all = is_idle ? idle : others;
         ++all.objects, all.calls += r.calls(), all.freed += r.freed(), all.nanoseconds += r.nanoseconds();
         if (is_idle || others.objects > 8) return;
         out.put("    ").brief(r.name()).put(", cost ").number(r.cost()).put(": ");
         write(r.calls(), r.freed(), r.nanoseconds());
-        const std::size_t more = r.reclaimable(at);
+        const std::size_t more = r.reclaimable(at.face);
         if (more != SIZE_MAX) out.put(", ").bytes(more).put(" reclaimable");
         r.describe(out);
         out.newline();
@@ -107,8 +119,25 @@ inline void write_reclaimers(text_writer& out, const account& at) noexcept {
     out.newline();
 }
 // Both, for a root account.
-inline void write_memory(text_writer& out, const account& root) noexcept {
-    if (write_holders(out, root, &root)) write_reclaimers(out, root);
+inline void write_memory(text_writer& out, const account_node& root) noexcept {
+    if (write_holders(out, root, &root.face)) write_reclaimers(out, root);
+}
+// Those that an error keeps from freeing memory; of a request of the account that ended with this status.
+inline void write_failures(text_writer& out, const account_node& at) noexcept {
+    visit_reclaimers(at, [&](const reclaimer& r) { r.describe_failure(out); });
+}
+inline void write_failures(text_writer& out, const account_node& by, const charge_status& why) noexcept {
+    if (!waiting_request::may_be_granted_later(why)) return;
+    if (why.by != refuser::account) return write_failures(out, by.root());
+    const account_node* at = &by; // another one that refused may have ended
+    {
+        const locked_tree scope(by);
+        while (at != nullptr && &at->face != why.at) at = at->above();
+    }
+    write_failures(out, at != nullptr ? *at : by);
+}
+inline void write_tasks(text_writer& out, const account_node& in) noexcept {
+    if (const judge* const by = in.tree().judged.by) by->write_tasks(out);
 }
 
 } // namespace detail
@@ -116,41 +145,42 @@ inline void write_memory(text_writer& out, const account& root) noexcept {
 /// Writes "accounts of root: .. used of .., peak ..; largest holders:", then one line for each of them, or "; no
 /// account holds bytes"; then the tasks of its arbiter.
 inline void write_top_holders(text_writer& out, const account& root) noexcept {
-    detail::write_holders(out, root, &root);
-    root.write_tasks(out);
+    detail::write_holders(out, detail::node_of(root), &root);
+    detail::write_tasks(out, detail::node_of(root));
 }
 /// The same for the account that refused a request and those below it, unless it is the root; and what was asked to
 /// free memory there, with all calls so far. Nothing where no account refused.
 inline void write_top_holders(text_writer& out, const account& root, const charge_status& why) noexcept {
-    const bool lives = why.at == &root || (why.at != nullptr && detail::write_holders(out, root, why.at));
-    if (lives && why.outcome == charge_outcome::over_limit) detail::write_reclaimers(out, *why.at);
+    const bool lives =
+        why.at == &root || (why.at != nullptr && detail::write_holders(out, detail::node_of(root), why.at));
+    if (lives && why.outcome == charge_outcome::over_limit) detail::write_reclaimers(out, *detail::refuser_in(why));
 }
 
 namespace detail {
 
-[[noreturn]] ALLOT_COLD inline void raise_refused(const account& by, const charge_status& s) {
+[[noreturn]] ALLOT_COLD inline void raise_refused(const account_node& by, const charge_status& s) {
     char line[out_of_memory::line_bytes];
     text_writer text{line};
-    const account_path path = by.path();
+    const account_path path = path_of(by);
     text.put("allot: out of memory: ").bytes(s.requested).put(" for account ").name(path.text()).put(": ");
     write(text, s, s.requested);
-    by.write_failures(text, s);
+    write_failures(text, by, s);
     raise(out_of_memory(
         text.view(),
         [&](text_writer& out) {
             out.put("out of memory: ").bytes(s.requested).put(" for account ").name(path.text()).put(" refused: ");
             write(out, s, s.requested);
             out.newline();
-            write_top_holders(out, by.root(), s);
-            write_top_holders(out, by.root());
+            write_top_holders(out, by.root().face, s);
+            write_top_holders(out, by.root().face);
         },
         s));
 }
 
-[[noreturn]] ALLOT_COLD inline void raise_not_opened(const account& a) {
-    charge_status why = a.refusal();
-    const bool own_step = why.outcome == charge_outcome::misused && why.at == &a;
-    if (why.at == &a) why.at = nullptr; // it ends with the exception
+[[noreturn]] ALLOT_COLD inline void raise_not_opened(const account_node& a) {
+    charge_status why = a.refusal;
+    const bool own_step = why.outcome == charge_outcome::misused && why.at == &a.face;
+    if (why.at == &a.face) why.at = nullptr; // it ends with the exception
     if (!own_step) raise_refused(a, why);
     char line[out_of_memory::line_bytes];
     text_writer text{line};

@@ -73,7 +73,7 @@ class arbiter final : public judged_by, allot::detail::judge {
     void write_tasks(text_writer& out) const noexcept override { detail::write_tasks(out, tasks_); }
     /// Writes first what its accounts hold, and what was asked to free some. Requires: the same.
     void write_report(text_writer& out) noexcept {
-        for_each_root([&](const account& root) { allot::detail::write_memory(out, root); });
+        for_each_root([&](const account& root) { allot::detail::write_memory(out, root.node()); });
         write_tasks(out);
     }
     /// Writes the errors that keep reclaimers of its accounts from freeing memory. Requires: the same.

@@ -204,7 +204,7 @@ class store final : public reclaimer {
         if (pin_for(e, {to, waits ? &until_judged : nullptr}, how, why)) return;
         if (why.how != home_status::outcome::refused) raise(spill_error(name(), why));
         to.raise_verdict(why.why);
-        detail::raise_refused(to, why.why);
+        detail::raise_refused(to.node(), why.why);
     }
     // The same; false: `why`. Throws: what the type's own code throws.
     bool pin_for(entry& e, const pin_request& memory, pin_kind how, home_status& why) {
@@ -326,7 +326,7 @@ class store final : public reclaimer {
     // The home's account refused: its bytes are requested as any other, which may wait for them, and returned.
     void wait_for_room(const charge_status& why) const {
         account& by = home_.by();
-        if (why.outcome != charge_outcome::over_limit || why.requested == 0) detail::raise_refused(by, why);
+        if (why.outcome != charge_outcome::over_limit || why.requested == 0) detail::raise_refused(by.node(), why);
         by.charge(why.requested);
         by.refund(why.requested);
     }

@@ -81,7 +81,7 @@ template <> struct storing<buffer> {
     static void move_to(account& to, buffer& b) {
         if (!b || b.holder() == &to) return;
         transfer_result moved = std::move(b).try_transfer(to);
-        if (!moved.view) detail::raise_refused(to, moved.status);
+        if (!moved.view) detail::raise_refused(to.node(), moved.status);
         b = std::move(moved.view);
     }
     std::size_t count() const noexcept { return bytes; }

@@ -101,7 +101,8 @@ template <class Set> struct storing<row_array<Set>> {
         account& by = account_of(contents::manager(mine));
         if (&contents::manager(to) != &contents::manager(mine))
             detail::raise_not_storable(misuse::not_shared_arena, by.name());
-        if (!to.reserve(to.size() + mine.size())) detail::raise_refused(by, {.outcome = charge_outcome::no_memory});
+        if (!to.reserve(to.size() + mine.size()))
+            detail::raise_refused(by.node(), {.outcome = charge_outcome::no_memory});
         auto all = mine.lock();
         for (void* const row : all) static_cast<void>(to.try_push_back(row)); // has room
         all.take_front(all.rows().size());

@@ -98,9 +98,9 @@ template <plain_number V> struct storing<value_vector<V>> {
     static void move_to(account& to, held& v) {
         if (v.empty() || v.holder() == &to) return;
         transfer_result moved = v.values().try_transfer(to);
-        if (!moved.view) detail::raise_refused(to, moved.status);
+        if (!moved.view) detail::raise_refused(to.node(), moved.status);
         transfer_result bits_moved = v.validity().try_transfer(to); // else the first charge returns with its view
-        if (v.validity() && !bits_moved.view) detail::raise_refused(to, bits_moved.status);
+        if (v.validity() && !bits_moved.view) detail::raise_refused(to.node(), bits_moved.status);
         v = held{std::move(moved.view), v.size(), std::move(bits_moved.view), v.first_bit()};
     }
     std::size_t count() const noexcept { return values; }
