@@ -265,6 +265,33 @@ template <unsigned Threads> struct sleepers : rl::test_suite<sleepers<Threads>, 
     void after() { RL_ASSERT(end() == 0); }
 };
 
+// The last refund ends a root, and its arbiter then, on another thread. Held: what the refund posts comes before that.
+struct last_refund : rl::test_suite<last_refund, 2> {
+    std::optional<oom::arbiter> tasks;
+    std::optional<allot::account> memory;
+    bool has_ended = false;
+
+    void before() {
+        has_ended = false;
+        const auto hear = [](void* in, const oom::log_entry&) noexcept {
+            late();
+            RL_ASSERT(!static_cast<last_refund*>(in)->has_ended);
+        };
+        tasks.emplace(oom::rules{}, oom::log_sink{hear, this});
+        memory.emplace(allot::name{"engine"}, allot::limit{3}, *tasks);
+        RL_ASSERT(memory->try_charge(3));
+        allot::detail::account_tree& tree = memory->node().tree();
+        tree.frees.add_judge(), tree.acts_at_unlock = true; // as behind a rollback
+    }
+    void thread(unsigned index) {
+        if (index == 0) return memory->refund(3);
+        RL_ASSERT(memory->close(allot::forever));
+        memory.reset();
+        tasks.reset();
+        has_ended = true;
+    }
+};
+
 } // namespace
 
 // An argument: twenty times as many.
@@ -276,7 +303,7 @@ int main(int argc, char**) {
                    holds<result<3>>(2 * runs, 0) && holds<permit<2>>(runs, 0) && holds<permit<3>>(runs, 0) &&
                    holds<counted<2>>(runs, 0) && holds<counted<3>>(2 * runs, 0) && holds<removed<2>>(2 * runs, 0) &&
                    holds<removed<3>>(2 * runs, 0) && holds<sleepers<2>>(2 * runs, 0) &&
-                   holds<sleepers<3>>(2 * runs, 0) && holds<sleepers<4>>(4 * runs, 0)
+                   holds<sleepers<3>>(2 * runs, 0) && holds<sleepers<4>>(4 * runs, 0) && holds<last_refund>(runs, 0)
                ? 0
                : 1;
 }
