@@ -318,7 +318,7 @@ template <spillable T> class operand_graph {
     }
     static void begins_locked(node& n) noexcept {
         if (n.now == state::loading || n.now == state::withdrawn) return; // its group has ended as it began
-        if (n.now == state::computing) step(n, event::ran_out);
+        if (n.now == state::computing || n.now == state::storing) step(n, event::ran_out);
         step(n, event::begun);
     }
     template <class Compute> T attempt(node& n, Compute compute) {

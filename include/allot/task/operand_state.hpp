@@ -63,6 +63,7 @@ inline constexpr auto steps = [] {
         {computing, computed, storing},
         {computing, ran_out, queued},
         {storing, stored, done},
+        {storing, ran_out, queued}, // its result could not move to where it is stored from
         {elsewhere, stored, done},
         {elsewhere, withdrew, withdrawn},
         // one that has failed; it is queued where its last attempt ran out of memory

@@ -505,21 +505,29 @@ TEST_CASE("errors of listeners and of the outside scheduler are not answered", "
     }
 }
 
+namespace {
+
+struct moves { // the n-th move throws
+    moves(int& to_go, bool runs_out) noexcept : left(&to_go), out_of_memory(runs_out) {}
+    moves(const moves& o) : left(o.left), out_of_memory(o.out_of_memory) { count(); }
+    moves(moves&& o) : moves(std::as_const(o)) {} // NOLINT(performance-noexcept-move-constructor)
+    moves& operator=(const moves&) = default;
+    moves& operator=(moves&&) = default;
+    ~moves() = default;
+    void count() const {
+        if (--*left != 0) return;
+        if (out_of_memory) throw std::bad_alloc();
+        throw std::runtime_error("it cannot move");
+    }
+    int pin() const noexcept { return 1; }
+    std::size_t bytes() const noexcept { return 0; }
+    int* left;
+    bool out_of_memory;
+};
+
+} // namespace
+
 TEST_CASE("errors of storing a result are not answered", "[task][operands]") {
-    struct moves { // the n-th move throws
-        explicit moves(int& to_go) noexcept : left(&to_go) {}
-        moves(const moves& o) : left(o.left) { count(); }
-        moves(moves&& o) : left(o.left) { count(); } // NOLINT(performance-noexcept-move-constructor)
-        moves& operator=(const moves&) = default;
-        moves& operator=(moves&&) = default;
-        ~moves() = default;
-        void count() const {
-            if (--*left == 0) throw std::runtime_error("it cannot move");
-        }
-        int pin() const noexcept { return 1; }
-        std::size_t bytes() const noexcept { return 0; }
-        int* left;
-    };
     int before = 0, in_sink = 0;
     for (int n = 1, failed = 1; failed != 0; ++n) {
         fixture f;
@@ -527,8 +535,10 @@ TEST_CASE("errors of storing a result are not answered", "[task][operands]") {
         task_group query{run, name{"query"}};
         allot::operand_graph<moves> graph{query};
         int left = n, unlimited = 0, answered = 0;
-        const auto a = graph.add({.name = "a"}, {}, [&](auto, task_step&) { return moves{left}; });
-        graph.on_error(a, [&](const std::exception_ptr&) { return ++answered, std::optional<moves>(unlimited); });
+        const auto a = graph.add({.name = "a"}, {}, [&](auto, task_step&) { return moves{left, false}; });
+        graph.on_error(a, [&](const std::exception_ptr&) {
+            return ++answered, std::optional<moves>(std::in_place, unlimited, false);
+        });
         graph.start();
         const std::string said = message_of(query);
         before += said == "allot: task a of query: it cannot move";
@@ -537,6 +547,27 @@ TEST_CASE("errors of storing a result are not answered", "[task][operands]") {
         CHECK((answered == 0 && before + in_sink == n - !failed));
     }
     CHECK((before != 0 && in_sink != 0));
+}
+
+TEST_CASE("an operand whose result ran out of memory as it moved runs again", "[task][operands]") {
+    int runs = 0, again = 0, in_sink = 0;
+    for (int n = 1, done = 0; done != 1; ++n, done = runs) {
+        fixture f;
+        executor run{f.tasks, f.engine};
+        task_group query{run, name{"query"}};
+        allot::operand_graph<moves> graph{query};
+        int left = n;
+        runs = 0;
+        graph.add({.name = "a"}, {}, [&](auto, task_step&) { return ++runs, moves{left, true}; });
+        graph.start();
+        const std::string said = message_of(query);
+        if (!said.empty()) {
+            CHECK(said == "allot: task a of query: its sink has failed: std::bad_alloc");
+            ++in_sink, runs = 0;
+        }
+        again += runs == 2;
+    }
+    CHECK((again != 0 && in_sink != 0));
 }
 
 TEST_CASE("errors of many operands are answered at once", "[task][operands]") {
