@@ -16,7 +16,6 @@
 
 #include <allot/account/account_arguments.hpp>
 #include <allot/account/account_charge.hpp>
-#include <allot/account/account_climb.hpp>
 #include <allot/account/account_closing.hpp>
 #include <allot/account/account_item.hpp>
 #include <allot/account/account_listener.hpp>
@@ -41,12 +40,10 @@
 #include <allot/core/values.hpp>
 #include <allot/reclaim/wait_limit.hpp>
 #include <allot/sync/lock_guard.hpp>
-#include <allot/sys/mutex.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 

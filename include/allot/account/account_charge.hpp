@@ -30,7 +30,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {

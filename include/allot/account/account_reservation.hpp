@@ -32,13 +32,10 @@
 #include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
-#include <allot/core/error.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/reclaim/wait_limit.hpp>
-#include <allot/sync/full_fence.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <utility>
 

@@ -18,7 +18,6 @@
 #include <allot/account/wait_order.hpp>
 #include <allot/account/wait_queue.hpp>
 #include <allot/core/min_max.hpp>
-#include <allot/core/retry_error.hpp>
 #include <allot/reclaim/user_call.hpp>
 #include <allot/reclaim/wait_limit.hpp>
 #include <allot/sync/full_fence.hpp>
