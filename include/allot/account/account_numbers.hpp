@@ -1,10 +1,9 @@
-// The statistics of an account, the check of its invariants, and the copy of a tree at its peak.
+// The statistics of an account, and the check of its invariants.
 //
 // Cost: a visit of each item, or of each account below. Threads: as each function says.
 #pragma once
 
 #include <allot/account/account_node.hpp>
-#include <allot/account/account_peak.hpp>
 #include <allot/account/open_counts.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/sync/lock_guard.hpp>
@@ -87,25 +86,6 @@ inline bool verify(const account_node& top) noexcept {
         ok = ok && (&a == &top || a.above()->is_open() || !a.is_open());
     });
     return ok;
-}
-// Copies the tree if its root has a new peak, and notes the most that was charged. Requires the lock, and that the
-// holder has finished its changes.
-inline void copy_peak(const account_node& root, account_peak& to) noexcept {
-    const std::size_t used = root.totals().confirmed();
-    if (used <= to.charged()) return; // which is at most to.used()
-    const std::size_t promised = promised_below(root);
-    to.note(used - promised);
-    if (used <= to.used()) return;
-    to.begin(used, promised, root.tree().number());
-    root.walk([&](const tree_node& n) {
-        account_stats f = stats_locked(account_node::of(n));
-        f.used = n.totals().confirmed();
-        f.subtree_charge = n.totals().confirmed_subtree_charge();
-        f.own = n.confirmed_own();
-        f.credit = 0; // no leaf takes credit
-        f.peak = f.peak > f.used ? f.peak : f.used;
-        to.add(f);
-    });
 }
 
 } // namespace detail

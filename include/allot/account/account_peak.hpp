@@ -22,6 +22,10 @@
 
 namespace allot::inline ALLOT_ABI {
 
+namespace detail {
+class tree_change; // tree_change.hpp
+} // namespace detail
+
 /// One account's statistics and name; a longer name is cut.
 struct account_line {
     account_stats stats;
@@ -58,7 +62,8 @@ class account_peak {
         }
     }
 
-    // ---- for the tree, in its lock (account_numbers.hpp)
+  private:
+    friend class detail::tree_change; // in the tree's lock
 
     void note(std::size_t charged) noexcept { charged_ = charged > charged_ ? charged : charged_; }
     void begin(std::size_t used, std::size_t promised, std::uint32_t tree) noexcept {
@@ -71,7 +76,6 @@ class account_peak {
         text_writer{line.name}.put(f.name);
     }
 
-  private:
     std::span<account_line> lines_;
     std::size_t used_ = 0, promised_ = 0, charged_ = 0, n_ = 0, missing_ = 0;
     std::uint32_t tree_ = 0;

@@ -43,6 +43,9 @@ namespace allot::inline ALLOT_ABI {
 
 namespace detail {
 
+class queued_reservation; // queued_reservation.hpp
+struct reserving;
+
 // Ends a reservation, but for the bytes that it keeps. The part of bytes to come that was charged since it began stays
 // reserved for others: they promise bytes beyond it.
 inline void end_reservation(const reserved_bytes& has, std::size_t keeps) noexcept {
@@ -119,16 +122,14 @@ class [[nodiscard]] account_reservation {
         std::swap(status_, other.status_);
     }
 
-    // ---- for those that make it
-
+  private:
+    friend detail::reserving;
+    friend detail::queued_reservation;
     // Of what is reserved already, or was refused.
     account_reservation(const detail::reserved_bytes& has, const charge_status& s) noexcept : has_(has), status_(s) {}
-    detail::reserved_bytes& has() noexcept { return has_; }
-    const detail::reserved_bytes& has() const noexcept { return has_; }
     // It no longer owns them.
     detail::reserved_bytes take() noexcept { return std::exchange(has_, {}); }
 
-  private:
     detail::reserved_bytes has_;
     charge_status status_;
 };
@@ -234,7 +235,7 @@ struct reserving {
     }
     // Moves bytes of a floor from one child of a parent to another. Levels above see more where the first uses them.
     static charge_status move(account_reservation& from, account_reservation& into, std::size_t bytes) noexcept {
-        reserved_bytes &less = from.has(), &more = into.has();
+        reserved_bytes &less = from.has_, &more = into.has_;
         const auto is_floor = [](const reserved_bytes& r) { return r.by != nullptr && r.kind == reserves::floor; };
         const bool may = is_floor(less) && is_floor(more) && bytes <= less.bytes && less.by->above() != nullptr &&
                          less.by->above() == more.by->above();
@@ -282,7 +283,7 @@ struct reserving {
   private:
     static void apply(reservation_change& c) noexcept {
         account_node& a = *c.of;
-        reserved_bytes& has = c.made.has();
+        reserved_bytes& has = c.made.has_;
         if (c.kind == reserves::look) return;
         const std::size_t after = c.need().after, more = c.wanted - has.bytes;
         c.kind == reserves::to_come ? a.totals().add_to_come(more) : a.totals().add_floor(more);

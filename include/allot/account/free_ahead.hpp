@@ -9,7 +9,7 @@
 // A sweep is a climb (ladder.hpp) whose attempt looks what is missing. It has unused memory of other objects returned,
 // then calls the reclaimers, the lowest cost first, until nothing is missing: for a watermark those that help in a
 // shortage which is `ahead`; for a reservation all, and again as long as some free memory, and once more in a critical
-// pass. What they free grants it, as any refund does (act_and_unlock).
+// pass. What they free grants it, as any refund does (tree_change.hpp).
 //
 // A level asks for its watermark while its use is above that, at each charge that no credit covers. If a sweep had
 // nothing, it asks again once its use has grown by a sixteenth, or was at or below the watermark; but for one under a

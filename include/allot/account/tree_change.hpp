@@ -21,6 +21,8 @@
 #include <allot/account/account_lifetime.hpp>
 #include <allot/account/account_node.hpp>
 #include <allot/account/account_numbers.hpp>
+#include <allot/account/account_peak.hpp>
+#include <allot/account/account_status.hpp>
 #include <allot/account/command.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/account/tree_node.hpp>
@@ -91,14 +93,10 @@ class tree_change {
     // The same, but calls nobody.
     void unlock_and_wake() noexcept {
         granted_call none;
-        holds_ = false;
-        choose_and_wake(*at_, refunds_, looks_, slept_, calls::none, none);
+        unlock_and_wake(calls::none, none);
     }
     // The same; a queued reservation that is granted is the caller's to call.
-    void unlock_and_wake(granted_call& granted) noexcept {
-        holds_ = false;
-        choose_and_wake(*at_, refunds_, looks_, slept_, calls::granted, granted);
-    }
+    void unlock_and_wake(granted_call& granted) noexcept { unlock_and_wake(calls::granted, granted); }
 
     // Calls one that was granted, and those that can be granted then. Requires no lock.
     static void call(granted_call now) noexcept {
@@ -120,6 +118,11 @@ class tree_change {
         granted,
         all,
     };
+    void unlock_and_wake(calls may, granted_call& granted) noexcept {
+        holds_ = false;
+        if (tree.acts_at_unlock) choose_and_wake(*at_, refunds_, looks_, slept_, may, granted);
+        else tree.lock.unlock();
+    }
     // Takes values: the object of a change where nobody waits is in registers.
     ALLOT_COLD static void choose_and_do(const account_node& at, std::size_t refunds, bool looks,
                                          waiter* slept) noexcept {
@@ -176,6 +179,24 @@ class tree_change {
         else if (tells) judged.by->deliver(); // what choose() posted in the lock; post() delivers that, too
         if (tells) judged.by->leave();
         return drained;
+    }
+    // Copies the tree if its root has a new peak, and notes the most that was charged.
+    static void copy_peak(const account_node& root, account_peak& to) noexcept {
+        const std::size_t used = root.totals().confirmed();
+        if (used <= to.charged()) return; // which is at most to.used()
+        const std::size_t promised = promised_below(root);
+        to.note(used - promised);
+        if (used <= to.used()) return;
+        to.begin(used, promised, root.tree().number());
+        root.walk([&](const tree_node& n) {
+            account_stats f = stats_locked(account_node::of(n));
+            f.used = n.totals().confirmed();
+            f.subtree_charge = n.totals().confirmed_subtree_charge();
+            f.own = n.confirmed_own();
+            f.credit = 0; // no leaf takes credit
+            f.peak = f.peak > f.used ? f.peak : f.used;
+            to.add(f);
+        });
     }
     // Takes the one without a thread off those that may try; null: there is none.
     static waiter* take_queued(waiter*& woken) noexcept {
