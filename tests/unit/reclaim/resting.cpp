@@ -283,7 +283,7 @@ TEST_CASE("no refused request leaves memory that an object does not use", "[recl
             explicit its(account& a) : of{a, small} {}
             void step(std::mt19937& random) override {
                 as_rows<Blocks> rows{of};
-                for (unsigned n = random() % 40; n != 0; --n) {
+                for (auto n = random() % 40; n != 0; --n) {
                     const std::size_t bytes = random() % 50 == 0 ? random() % 400'000 : random() % 3000;
                     if (random() % 2 == 0) all.push_back(rows.allocate(bytes + 1));
                     else if (!all.empty())
