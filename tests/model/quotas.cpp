@@ -1,7 +1,8 @@
-// Random traces of quotas and reservations in a tree of four levels, beside charges, limits and ends of accounts, held
-// against a model that knows what each account was charged and what is promised to it, and computes every claim anew.
-// Requests are queued, too: one that fits is never left in the queue. The seed of a trace that fails is told;
-// MODEL_SEED=n runs that one alone.
+// Random traces of quotas and reservations in a tree of four levels, beside charges, limits and ends of accounts, and
+// blocks that a pool lends and gets back, held against a model that knows what each account was charged and what is
+// promised to it, and computes every claim anew. Requests are queued, too: one that fits is never left in the queue.
+// What a pool owes is read, and must be right: no limit is exceeded by a block that comes back, and nothing is owed
+// that there is room for. The seed of a trace that fails is told; MODEL_SEED=n runs that one alone.
 #include <support/catch.hpp>
 #include <support/from_environment.hpp>
 
@@ -31,7 +32,7 @@ using allot::account_reservation;
 using allot::charge_outcome;
 using allot::charge_status;
 
-constexpr int levels = 4, below_each[] = {2, 2, 3}, all = 1 + 2 + 4 + 12;
+constexpr int levels = 4, below_each[] = {2, 2, 3}, all = 1 + 2 + 4 + 12, pool = 7; // a leaf
 using figures = std::array<std::size_t, all>;
 
 struct node {
@@ -39,6 +40,7 @@ struct node {
     std::size_t own = 0, limit = 0;
     std::size_t floors = 0;                               // of quotas and reservations
     std::size_t to_come = 0, reserved = 0, used_then = 0; // a leaf has one reservation of bytes to come, or floors
+    std::size_t owed = 0;                                 // of what is reserved
     bool closing = false;
     std::unique_ptr<account> real;
 };
@@ -126,9 +128,33 @@ class trace {
         figures sum{};
         for (std::size_t n = all; n-- != 0;) {
             sum[n] += nodes_[n].own;
-            if (n != 0) sum[at_(nodes_[n].parent)] += std::max(sum[n], reserved(nodes_[n]));
+            if (n != 0) sum[at_(nodes_[n].parent)] += std::max(sum[n], reserved(nodes_[n]) - nodes_[n].owed);
         }
         return sum;
+    }
+    // Changes what is reserved: of what ends, first what is owed.
+    template <class Change> void reserving(Change make) {
+        figures before{};
+        for (std::size_t n = 0; n != all; ++n) before[n] = reserved(nodes_[n]);
+        make();
+        for (std::size_t n = 0; n != all; ++n) {
+            const std::size_t now = reserved(nodes_[n]), fewer = before[n] - std::min(before[n], now);
+            nodes_[n].owed -= std::min(nodes_[n].owed, fewer);
+        }
+    }
+    void read_owed() {
+        for (node& n : nodes_) n.owed = n.real->stats().owed;
+    }
+    bool owes_any() const {
+        return std::any_of(nodes_.begin(), nodes_.end(), [](const node& n) { return n.owed != 0; });
+    }
+    int common(int a, int b) {
+        while (a != b) (at(a).depth >= at(b).depth ? a : b) = at(at(a).depth >= at(b).depth ? a : b).parent;
+        return a;
+    }
+    bool is_below(int n, int other) {
+        while (n != -1 && n != other) n = at(n).parent;
+        return n == other;
     }
     // Whether no level from this one up exceeds its limit by what has changed.
     bool fit_from(int n, const figures& before) {
@@ -151,6 +177,9 @@ class trace {
     }
     void apply(asker& a, const std::vector<change>& asked) {
         const figures now = used();
+        reserving([&] { apply(a, asked, now); });
+    }
+    void apply(asker& a, const std::vector<change>& asked, const figures& now) {
         for (const change& c : asked) {
             node& n = at(c.of);
             if (a.comes) {
@@ -183,25 +212,28 @@ class trace {
         return true;
     }
     struct promised {
-        std::size_t floors, to_come, reserved, used_then;
+        std::size_t floors, to_come, reserved, used_then, owed;
     };
     std::array<promised, all> save() const {
         std::array<promised, all> was{};
         for (std::size_t n = 0; n != all; ++n)
-            was[n] = {nodes_[n].floors, nodes_[n].to_come, nodes_[n].reserved, nodes_[n].used_then};
+            was[n] = {nodes_[n].floors, nodes_[n].to_come, nodes_[n].reserved, nodes_[n].used_then, nodes_[n].owed};
         return was;
     }
     void load(const std::array<promised, all>& was) {
         for (std::size_t n = 0; n != all; ++n) {
             node& to = nodes_[n];
             to.floors = was[n].floors, to.to_come = was[n].to_come;
-            to.reserved = was[n].reserved, to.used_then = was[n].used_then;
+            to.reserved = was[n].reserved, to.used_then = was[n].used_then, to.owed = was[n].owed;
         }
     }
     void settle() {
         const figures now = used();
-        for (std::size_t n = 0; n != all; ++n)
-            nodes_[n].reserved = nodes_[n].to_come == 0 ? 0 : std::min(nodes_[n].reserved, now[n] + nodes_[n].to_come);
+        reserving([&] {
+            for (std::size_t n = 0; n != all; ++n)
+                nodes_[n].reserved =
+                    nodes_[n].to_come == 0 ? 0 : std::min(nodes_[n].reserved, now[n] + nodes_[n].to_come);
+        });
     }
     void granted(asker& a) {
         for (const change& c : a.asked) {
@@ -221,6 +253,9 @@ class trace {
     void called(asker& a, const charge_status& s) {
         check(std::exchange(a.queued, false), "called, but not queued");
         settle();
+        const bool owes = owes_any();
+        read_owed(); // by then what is free has paid; a batch that gives up some has ended that, too
+        if (s.charged() && (owes || owes_any())) return apply(a, a.asked), read_owed(), granted(a);
         const bool never = !can_ever(a);
         const charge_outcome now = try_now(a, a.asked);
         if (s.charged()) check(now == charge_outcome::fits, "granted, but does not fit"), granted(a);
@@ -286,13 +321,12 @@ class trace {
         keeps = std::min(keeps, has->second);
         node& n = at(of);
         const std::size_t fewer = has->second - keeps;
-        if (a.comes) {
-            const std::size_t now = used()[at_(of)], charged = std::max(now, n.used_then) - n.used_then;
+        const std::size_t now = used()[at_(of)], charged = std::max(now, n.used_then) - n.used_then;
+        reserving([&] {
+            if (!a.comes) return void(n.floors -= fewer);
             n.reserved -= std::min({n.reserved, fewer, has->second - std::min(has->second, charged)});
             n.to_come -= fewer;
-        } else {
-            n.floors -= fewer;
-        }
+        });
         if (keeps == 0) a.has.erase(has);
         else has->second = keeps;
         settle();
@@ -319,18 +353,69 @@ class trace {
         open(n);
     }
 
+    // A block of the pool.
+    bool lend(int n, std::size_t bytes) {
+        node& from = at(pool);
+        if (bytes == 0 || bytes > from.own) return true;
+        const int top = common(pool, n);
+        const figures before = used();
+        std::size_t to_others = 0; // that the pool owes them, and has nothing else for
+        for (int m = 0; m != all; ++m)
+            if (is_below(m, top) && !is_below(n, m)) to_others += at(m).owed;
+        to_others -= std::min(to_others, from.own - bytes);
+        const auto was = save();
+        from.own -= bytes, at(n).own += bytes;
+        settle();
+        const bool fits = fit_from(n, before);
+        const charge_status s = allot::detail::charge_from(from.real->node(), at(n).real->node(), bytes, {});
+        if (!s.charged()) from.own += bytes, at(n).own -= bytes, load(was);
+        return check(s.charged() ? fits : !fits || to_others != 0, "another outcome of a block");
+    }
+    bool give_back(int n) {
+        if (at(n).own == 0) return true;
+        const std::size_t bytes = 1 + below(at(n).own);
+        const int top = common(pool, n);
+        const figures before = used();
+        at(n).own -= bytes, at(pool).own += bytes;
+        settle();
+        allot::detail::return_to(at(pool).real->node(), at(n).real->node(), bytes);
+        read_owed();
+        settle();
+        const figures now = used();
+        bool keeps = false; // more than it uses: that could be owed
+        for (int m = n; m != top; m = at(m).parent) {
+            std::size_t sum = at(m).own;
+            for (int c = 1; c != all; ++c)
+                if (at(c).parent == m) sum += std::max(now[at_(c)], reserved(at(c)) - at(c).owed);
+            keeps = keeps || reserved(at(m)) - at(m).owed > sum;
+        }
+        for (int m = top; m != -1; m = at(m).parent)
+            if (!check(now[at_(m)] <= std::max(at(m).limit, before[at_(m)]) || !keeps,
+                       "a block that came back counts twice"))
+                return false;
+        return true;
+    }
+    // Whether there is room to count a byte more of what is owed.
+    bool could_pay(int n) {
+        const figures before = used();
+        --at(n).owed;
+        const bool fits = fit_from(at(n).parent, before);
+        ++at(n).owed;
+        return fits;
+    }
+
     bool step() {
         const int n = static_cast<int>(below(all));
         node& it = at(n);
         const std::size_t bytes = below(4) == 0 ? below(800) : below(100);
         asker& a = askers_[below(askers_.size())];
-        switch (below(14)) {
+        switch (below(16)) {
         case 0:
             it.limit = n == 0 ? 1500 + below(1000) : below(2) == 0 ? 100000 : 100 + below(1500);
             it.real->set_limit(it.limit);
             break;
         case 1:
-            if (is_leaf(n) && below(4) == 0) replace(n);
+            if (is_leaf(n) && n != pool && below(4) == 0) replace(n);
             break;
         case 2:
             if (below(8) == 0) it.own += bytes, settle(), it.real->force_charge(bytes);
@@ -373,6 +458,12 @@ class trace {
         case 9:
         case 10: request(a, false); break;
         case 11: request(a, true); break;
+        case 12:
+            if (n != pool && !lend(n, bytes)) return false;
+            break;
+        case 13:
+            if (n != pool && !give_back(n)) return false;
+            break;
         default:
             if (below(due_ ? 30 : 3) == 0) cancel(a);
             else if (!a.bank) lessen(a, a.at, below(2) == 0 ? 0 : below(300), false);
@@ -381,17 +472,22 @@ class trace {
                 lessen(a, of, holds ? at(of).real->used() : 0, holds);
             }
         }
+        read_owed();
         settle();
         for (asker& waits : askers_)
             if (!due_ && waits.passed > 14) cancel(waits); // so none is due
         return good_;
     }
     bool agrees() {
+        read_owed();
+        settle();
         const figures now = used();
         const auto queued = std::count_if(askers_.begin(), askers_.end(), [](const asker& a) { return a.queued; });
         for (int n = 0; n != all; ++n) {
             const auto f = at(n).real->stats();
             if (!check(f.own == at(n).own && f.reservation == reserved(at(n)), "what is reserved")) return false;
+            if (!check(f.owed <= reserved(at(n)) && (f.owed == 0 || !exact_ || !could_pay(n)), "what is owed"))
+                return false;
             if (!check(exact_ || is_leaf(n) ? f.used == now[at_(n)] : f.used >= now[at_(n)], "what is used"))
                 return false;
         }

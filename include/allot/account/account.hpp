@@ -8,7 +8,7 @@
 //
 // Invariant: used <= limit at every account after each charge that fitted; used = own + the subtree charges of the
 // children; peak = the most that was used by requests that succeeded.
-// Cost: 704 bytes per account, no other memory; a request that climbs takes O(depth).
+// Cost: 768 bytes per account, no other memory; a request that climbs takes O(depth).
 // Threads: any, but for construction and destruction. A refund does not wait for the tree's lock, except with
 // a log or listeners, in a closing account, or if the deferred bytes would exceed 2 GiB.
 // Source: Drill's Accountant, 2014, which charges first and checks then; Velox's steps, 2022.

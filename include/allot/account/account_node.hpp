@@ -1,7 +1,7 @@
 // One account of a tree, behind its face (account.hpp): its numbers and place, its life, its items and its log. The
 // parts that charge, transfer, wait, open and close work on it: each is a header of functions.
 //
-// Invariant: `face` outlives it. Cost: 704 bytes. Threads: see each member; those of tree_node
+// Invariant: `face` outlives it. Cost: 768 bytes. Threads: see each member; those of tree_node
 // as it says.
 #pragma once
 

@@ -17,6 +17,16 @@ inline std::size_t used(const account_node& a) noexcept {
     const locked_tree scope(a);
     return a.used();
 }
+// That pools have, and owe to accounts below.
+inline std::size_t owed(const account_node& a) noexcept {
+    const locked_tree scope(a);
+    return a.tree().owed_below(a);
+}
+// What it would use if there was room for these, which what is freed pays first.
+inline std::size_t used_or_owed(const account_node& a) noexcept {
+    const locked_tree scope(a);
+    return a.used() + a.tree().owed_below(a);
+}
 // Bytes that are free, and kept for a request that is due: others that may wait go behind it. Requires the lock.
 inline std::size_t kept(const account_node& a) noexcept {
     const waiter* const first = a.waits().first(false);

@@ -54,6 +54,7 @@ inline void end_reservation(const reserved_bytes& has, std::size_t keeps) noexce
     const std::size_t fewer = has.bytes - keeps;
     change_tree(a, [&](tree_change& now) {
         now.tree.looks_at_all = true;
+        if (a.totals().owed() != 0) now.tree.note_missed([](const waiter&) { return true; }); // blocks of it serve all
         now.tree.reservations -= to_come && ends;
         if (!a.life.is_closed()) {
             now.tree.recall_credit(a);
@@ -154,7 +155,8 @@ struct reservation_change {
     bool grows() const noexcept { return wanted > made.bytes(); }
     need_now need() const noexcept {
         const level_totals& totals = of->totals();
-        const std::size_t used = of->used(), all = max(used, totals.reserved()), has = made.bytes();
+        const std::size_t used = totals.total(), // it counts refunds that others defer meanwhile; used() does not
+            all = max(used, totals.reserved()), has = made.bytes();
         const bool to_come = kind != reserves::floor;
         const std::size_t before = to_come ? all : totals.floor() - has;
         if (grows() && (wanted - has > max_charged - all || before + wanted > totals.limit()))
@@ -176,7 +178,8 @@ struct reservation_batch final : reserved_need {
             if (!c.any()) continue;
             const reservation_change::need_now need = c.need();
             if (!c.of->is_open() || !need.fits) return {0, c.of, c.wanted, need.before};
-            const std::size_t now = c.of->totals().subtree_charge(), then = max(need.after, c.of->totals().total());
+            const std::size_t now = c.of->totals().subtree_charge(),
+                              then = c.of->totals().subtree_charge_of(need.after);
             more = sum_or_max(more, max(now, then) - now);
             fewer += max(now, then) - then;
         }
@@ -287,10 +290,9 @@ struct reserving {
         if (c.kind == reserves::look) return;
         const std::size_t after = c.need().after, more = c.wanted - has.bytes;
         c.kind == reserves::to_come ? a.totals().add_to_come(more) : a.totals().add_floor(more);
-        const std::size_t used = a.used();
         a.reserve(a.totals().reserved_at_most(after));
         if (has.by == nullptr) {
-            has.used_before = used;
+            has.used_before = a.totals().total();
             a.life.counts().add_locked(open_counts::users, 1);
             a.tree().reservations += c.kind == reserves::to_come;
         }

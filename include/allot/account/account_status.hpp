@@ -34,11 +34,12 @@ struct account_stats {
     std::size_t used = 0;           // what the limit bounds: `own`, and the subtree charges of the children
     std::size_t own = 0;            // charged to this account itself
     std::size_t credit = 0;         // granted and unused, not in `used`; recalled before a request is refused
-    std::size_t subtree_charge = 0; // what it counts at its parent: max(used + credit, reservation)
+    std::size_t subtree_charge = 0; // what it counts at its parent: max(used + credit, reservation - owed)
     std::size_t peak = 0;           // the largest `used` of requests that succeeded
     std::size_t limit = 0;
     std::size_t watermark = SIZE_MAX; // none
     std::size_t reservation = 0;      // floors, and bytes to come beyond what was used (account_reservation.hpp)
+    std::size_t owed = 0;             // part of it, which pools have: blocks that came back, and nothing else is free
     std::size_t committed = 0;        // of its own items, as they report: promised by the system
     std::size_t resident = 0;         // of its own items, as they report: in memory now
     unsigned depth = 0;               // 0: the root

@@ -185,7 +185,8 @@ class account_steps {
         return now != nullptr && levels_ <= most_levels;
     }
     // The level whose tenants and reclaimers may help; null: none.
-    const account_node* helped_by(const charge_status& why, bool with_arena) const noexcept {
+    const account_node* helped_by(const charge_status& why, bool with_arena) noexcept {
+        owed_ = 0;
         if (!waiting_request::may_be_granted_later(why)) return nullptr;
         if (why.by != refuser::account) {
             const bool helps = with_arena || why.outcome == charge_outcome::no_memory;
@@ -194,6 +195,7 @@ class account_steps {
         if (refuser_in(why)->tree().reclaimers.empty()) return nullptr;
         const account_node& at = *refuser_in(why);
         const locked_tree scope(at);
+        owed_ = at.tree().owed_below(at);
         return at.can_ever_fit(why.requested) ? &at : nullptr;
     }
     // Under the mutex of the tree's shape.
@@ -217,6 +219,7 @@ class account_steps {
                 .critical = critical_,
                 .waits = of_this_thread.trying != nullptr,
                 .coming = coming_,
+                .owed = owed_,
                 .requester = for_queued ? &at_->face : &by_.face,
                 .task = mine != nullptr ? mine->task() : oom::no_id,
                 .ahead = is_for_watermark()};
@@ -250,13 +253,13 @@ class account_steps {
                                                            cancelled_by(asked.wait));
     }
     void begin(pass& p) const noexcept {
-        p.used_before = used(*at_);
+        p.used_before = used_or_owed(*at_);
         p.freed = false;
     }
     // Whether to make another pass: something was freed, and others have not taken all of it, too often. `missed`:
     // memory has become idle behind the pass.
     bool begins_again(pass& p, bool missed) const noexcept {
-        if (p.freed && used(*at_) < p.used_before) return true;
+        if (p.freed && used_or_owed(*at_) < p.used_before) return true;
         return (p.freed || missed) && ++p.in_vain < most_in_vain();
     }
     // Others have refunded bytes since the request was refused, and may do so for ever.
@@ -265,9 +268,9 @@ class account_steps {
     }
     // Whether it freed something. What idle memory returns after a costlier call counts for that call.
     bool call(reclaimer& it, const shortage& s, pass& p) noexcept {
-        const std::size_t before = used(*at_), counted = it.freed();
+        const std::size_t before = used_or_owed(*at_), counted = it.freed();
         const bool some = reclaimers::call(it, s);
-        const std::size_t after = used(*at_), arrived = it.freed() - counted; // meanwhile
+        const std::size_t after = used_or_owed(*at_), arrived = it.freed() - counted; // meanwhile
         if (after + arrived < before) {
             reclaimers::credit(called_ != nullptr ? *called_ : it, before - after - arrived);
             claims_ = nullptr;
@@ -319,6 +322,7 @@ class account_steps {
     const reclaimer* claims_ = nullptr; // that said that it freed some, since something was freed; how often in turn
     unsigned claimed_ = 0;
     std::size_t coming_ = 0; // bytes that reclaimers have announced
+    std::size_t owed_ = 0;   // that go first where it is refused
     wait_step waits_;
 };
 

@@ -34,6 +34,22 @@ inline void grant_credit(account_node& a, std::size_t bytes) noexcept {
     const std::size_t steps = a.credit().growth_to_whole_steps(bytes, w.credit());
     if (tree_node::check_levels(&a, steps).fitted()) static_cast<void>(a.grant(w, steps, 0, false, true));
 }
+// Of bytes that a pool has, and lends: those that it owes to other accounts, unless it has others.
+ALLOT_COLD inline std::size_t owed_to_others(const account_node& from, const account_node& to, const tree_node& top,
+                                             std::size_t bytes) noexcept {
+    const std::size_t owed = from.tree().owed_below(top, &to), left = from.credit().charged() - bytes;
+    return owed - min(owed, left);
+}
+// A block is back in its pool: what levels at and above `top` have no room for, beside the bytes that its account
+// reserves, is owed. False: they count some of it beyond their limits.
+ALLOT_COLD inline bool owe(account_node& from, tree_node& top, tree_node::change& at_top) noexcept {
+    for (;;) {
+        const std::size_t more = at_top.all > 0 ? static_cast<std::size_t>(at_top.all) : 0;
+        const tree_node::limit_check found = tree_node::check_levels(&top, more);
+        if (found.fitted()) return true;
+        if (!from.tree().owe(from, top, found.at->totals().missing(found.more), at_top)) return false;
+    }
+}
 // `lends`: for a charge_from() or return_to(). `most`: how far a request goes that may go behind one that is due.
 inline charge_status move_locked(account_node& from, account_node& to, std::size_t bytes, charge_mode how, bool lends,
                                  const charge_wait& most) noexcept {
@@ -43,8 +59,10 @@ inline charge_status move_locked(account_node& from, account_node& to, std::size
             if (!to.is_open() && !stays_below_closed(from, to)) return refused_closed(to, bytes);
             if (bytes > from.credit().charged()) return from.refused(charge_outcome::misused, bytes);
             tree_node& top = from.common_ancestor(to);
-            const std::size_t up = to.subtree_charge_change(top, bytes, true),
-                              down = from.subtree_charge_change(top, bytes, false);
+            const std::size_t up = to.subtree_charge_change(top, bytes, true);
+            std::size_t down = from.subtree_charge_change(top, bytes, false);
+            if (ALLOT_UNLIKELY(!now.tree.owed.empty()) && lends && how != charge_mode::forced)
+                down -= min(down, owed_to_others(from, to, top, bytes));
             const tree_node* end = &top;
             tree_node::limit_check found = tree_node::check_levels(&to, bytes, end);
             if (found.fitted() && up > down) found = tree_node::check_levels(&top, up - down), end = nullptr;
@@ -53,10 +71,11 @@ inline charge_status move_locked(account_node& from, account_node& to, std::size
             if (ALLOT_UNLIKELY(now.tree.has_waiters()) && lends && how != charge_mode::forced)
                 if (const waiter* const due = goes_behind(to, bytes, most)) return status_behind(*due, bytes);
             const auto by = static_cast<std::ptrdiff_t>(bytes);
-            const tree_node::change less = from.move_own(-by, top);
-            if (now.tree.reservations != 0) account_tree::settle_reservations(from, &top); // before `to` has more
-            const tree_node::change more = to.move_own(by, top);
-            tree_node::climb(&top, {less.all + more.all, less.confirmed + more.confirmed});
+            tree_node::change at_top = from.move_own(-by, top);
+            if (now.tree.reservations != 0) at_top += account_tree::settle_reservations(from, &top);
+            at_top += to.move_own(by, top);
+            if (ALLOT_UNLIKELY(!found.fitted()) && lends && owe(from, top, at_top) && end == nullptr) found = {};
+            tree_node::climb(&top, at_top);
             now.look_from(from);
             if (now.tree.has_watermarks()) note_watermarks(to);
             if (!found.fitted()) charged_beyond(to, found);
@@ -119,17 +138,16 @@ ALLOT_NOINLINE inline charge_status lend(account_node& from, account_node& to, s
     return then_free_ahead(to, s);
 }
 // What an account has reserved, for pages that a pool needs for a block of it: where levels above both have no room
-// beside the reserved bytes, these are used up for the pages; when the block is charged to the account, so much is
-// reserved again, since it is not charged to the pool any more. Listeners are called for the block, not for the pages.
+// beside the reserved bytes, the pool owes them to the account from then on, until the block is charged to it.
+// Listeners are called for the block, not for the pages.
 class promised_pages {
   public:
     explicit promised_pages(account_node& by) noexcept : by_(by) {}
 
     // Holds bytes of the pool. False: it needs none of what is reserved, or that does not help; then `why` says what
-    // refuses the rest. What an earlier attempt of the request has held was cancelled.
+    // refuses the rest.
     bool hold(account_node& pool, std::size_t bytes, charge_status& why) noexcept {
-        failed();
-        return change_tree(pool, [&](tree_change& now) {
+        is_used_ = change_tree(pool, [&](tree_change& now) {
             charge_request request{now.tree, charge_mode::checked};
             const tree_node& top = pool.common_ancestor(by_);
             tree_node* const at = promised_at(top);
@@ -144,12 +162,12 @@ class promised_pages {
                 const tree_node::limit_check found = tree_node::check_levels(&pool, need);
                 if (found.charged()) return false;
                 if (request.recall(found)) continue;
-                const std::size_t had = at->totals().reserved(), n = min(need, at->totals().promised());
-                at->reserve(had - n);
+                const std::size_t n = min(need, at->totals().promised());
+                now.tree.owe(*at, n);
                 const tree_node* const end = n == need ? &top : nullptr; // nothing changes there and above
                 const tree_node::limit_check rest = tree_node::check_levels(&pool, need, end);
-                if (rest.charged() && pool.grant(w, need, bytes, true, false)) return at_ = at, used_ = n, true;
-                at->reserve(had);
+                if (rest.charged() && pool.grant(w, need, bytes, true, false)) return true;
+                at->pay();
                 if (!rest.charged()) { // below both it needs them all
                     const std::size_t missing = top.is_below(*rest.at) ? bytes - n : bytes;
                     why = account_node::of(*rest.at).status(rest.outcome, missing, rest.at->used(), rest.limit);
@@ -157,18 +175,9 @@ class promised_pages {
                 return false;
             }
         });
+        return is_used_;
     }
-    bool is_used() const noexcept { return at_ != nullptr; }
-    // A block of these bytes has been charged to the account. So is what the pool has beside it, if there is room.
-    void lent(std::size_t bytes) noexcept {
-        give_back(min(bytes, used_));
-        give_back(used_ - min(bytes, used_));
-    }
-    // There is no block, and no page for it.
-    void failed() noexcept {
-        give_back(used_);
-        used_ = 0, at_ = nullptr;
-    }
+    bool is_used() const noexcept { return is_used_; }
 
   private:
     // The highest level below `top` that has reserved more than it uses, and than its floors.
@@ -178,20 +187,9 @@ class promised_pages {
             if (n->totals().promised() != 0) at = n;
         return at;
     }
-    // As far as others have not taken it.
-    void give_back(std::size_t bytes) noexcept {
-        if (at_ == nullptr || bytes == 0) return;
-        change_tree(by_, [&](tree_change&) {
-            level_totals& t = at_->totals();
-            const std::size_t now = t.reserved_at_most(t.reserved() + bytes), was = t.subtree_charge(),
-                              then = max(t.total(), now);
-            if (now > t.reserved() && tree_node::check_levels(at_->parent(), then - was).charged()) at_->reserve(now);
-        });
-    }
 
     account_node& by_;
-    tree_node* at_ = nullptr; // whose reserved bytes were used up
-    std::size_t used_ = 0;
+    bool is_used_ = false;
 };
 // Whether the levels that only `to` is below have room, and no due request goes first. Changes nothing.
 inline charge_status may_lend(account_node& from, account_node& to, std::size_t bytes,

@@ -3,7 +3,7 @@
 // The mutex `shape` is held while an account opens or closes, an item is added or removed, or the tree is walked; it is
 // taken before the lock. All else requires the lock, but for the counts of listeners and injectors.
 // Invariant: a leaf that has credit is listed at each level above (tree_node.hpp); its credit is closed when a level
-// recalls it, so a recall costs what the grants since the last one cost. Cost: 304 bytes (312 in checked builds).
+// recalls it, so a recall costs what the grants since the last one cost. Cost: 312 bytes (320 in checked builds).
 // Threads: any.
 #pragma once
 
@@ -16,6 +16,7 @@
 #include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/sys/fault.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/parking.hpp>
@@ -23,6 +24,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -92,8 +94,8 @@ struct account_tree {
     account_peak* peak_copy = nullptr;
     sys::mutex shape{lock_rank::tree_shape};
     ALLOT_NO_UNIQUE_ADDRESS detail::reclaimers reclaimers; // the mutex guards their list
-    // A copy of the peak is kept, accounts have drained, threads sleep, requests wait, bytes to come are reserved,
-    // there is a watermark, or:
+    // A copy of the peak is kept, accounts have drained, threads sleep, requests wait, bytes to come are reserved, some
+    // are owed, there is a watermark, or:
     bool acts_at_unlock = false;
     bool looks_at_all = false; // for requests that fit: at every level, at the next unlock
     bool may_grant = false;    // a queued reservation, at this unlock
@@ -101,6 +103,7 @@ struct account_tree {
     waits_of_tree waits;
     std::uint32_t waits_for_others = 0; // for levels that are no accounts
     std::uint32_t reservations = 0;     // of bytes to come
+    tree_node::owed_nodes owed;
     intrusive_list<closing_watch, &closing_watch::place> watches;
     judged_by judged;
     judged_root as_root;
@@ -210,11 +213,14 @@ struct account_tree {
     }
 
     // Bytes that were used before a reservation of bytes to come return to the parent once they are refunded: at and
-    // above `from`, without `end`. Requires the lock, as the next one, which does it for all at and below `within`,
-    // whose credit is recalled: whether some returned.
-    static void settle_reservations(tree_node& from, const tree_node* end = nullptr) noexcept {
-        for (tree_node* n = &from; n != end; n = n->parent())
-            if (n->totals().to_come() != 0) n->reserve(n->totals().reserved_at_most());
+    // above `from`, without `end`, the change for which is returned. Requires the lock, as the next one, which does it
+    // for all at and below `within`, whose credit is recalled: whether some returned.
+    static tree_node::change settle_reservations(tree_node& from, const tree_node* end = nullptr) noexcept {
+        tree_node::change sum{};
+        for (tree_node* n = &from; n != end; n = n->parent()) {
+            if (n->totals().to_come() != 0) sum += n->reserve(n->totals().reserved_at_most(), end);
+        }
+        return sum;
     }
     bool settle_reservations_below(tree_node& within) const noexcept {
         if (reservations == 0) return false;
@@ -223,6 +229,43 @@ struct account_tree {
             if (n.totals().to_come() != 0) settle_reservations(n);
         });
         return within.totals().total() != before;
+    }
+
+    // Where a block is back in its pool, and its account keeps the bytes reserved, there may be no room for both: then
+    // the pool owes them to the account, which no level above counts twice, until there is room; its next block is of
+    // the same bytes. Up to `missing` bytes that are reserved at and above `from`, and below `top`. `at_top`: the
+    // change of that level. False: none are. Requires the lock, as the next ones.
+    bool owe(tree_node& from, const tree_node& top, std::size_t missing, tree_node::change& at_top) noexcept {
+        tree_node* at = nullptr;
+        for (tree_node* n = &from; n != &top; n = n->parent())
+            if (n->totals().unused() != 0) at = n; // the highest one: what is above passes on the change
+        if (at == nullptr) return false;
+        at_top += owe(*at, min(missing, at->totals().unused()), &top);
+        return true;
+    }
+    tree_node::change owe(tree_node& to, std::size_t bytes, const tree_node* end = nullptr) noexcept {
+        if (!std::exchange(to.is_owed_, true)) owed.add(to);
+        acts_at_unlock = true;
+        return to.owe(bytes, end);
+    }
+    // Before anything else is granted of what is free.
+    void pay_owed() noexcept {
+        for (tree_node* n = owed.first(); n != nullptr;) {
+            tree_node* const following = owed.after(*n);
+            n->pay();
+            if (n->totals().owed() == 0) forget_owed(*n);
+            n = following;
+        }
+    }
+    void forget_owed(tree_node& to) noexcept {
+        if (std::exchange(to.is_owed_, false)) owed.remove(to);
+    }
+    // Sum below a level, but for what is owed to `but` or a level above it.
+    std::size_t owed_below(const tree_node& top, const tree_node* but = nullptr) const noexcept {
+        std::size_t sum = 0;
+        for (const tree_node* n = owed.first(); n != nullptr; n = owed.after(*n))
+            if (n->is_below(top) && (but == nullptr || !but->is_below(*n))) sum += n->totals().owed();
+        return sum;
     }
 
     // What recall_some() has done.

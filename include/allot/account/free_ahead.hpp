@@ -92,7 +92,7 @@ inline bool has_ahead(const account_node& at, ahead_goal& goal, memory_request& 
     asked.why = !goal.for_queued ? at.status(charge_outcome::over_limit, 0, at.used(), at.totals().watermark())
                 : w != nullptr   ? status_of(*w, at)
                                  : charge_status{};
-    return shortage{.why = asked.why, .coming = coming}.missing() == 0;
+    return shortage{.why = asked.why, .coming = coming, .owed = at.tree().owed_below(at)}.missing() == 0;
 }
 // A sweep of one level. `by`: the account that was charged, or brought the news. Returns: whether there is news again.
 inline bool sweep_ahead(const account_node& by, const account_node& at) noexcept {

@@ -1,11 +1,13 @@
 // The numbers of one level in a tree of accounts.
 //
 //     total           own grant + subtree charges of the children     what the limit bounds
-//     subtree charge  max(total, reserved)                            what the level counts at its parent
+//     subtree charge  max(total, reserved - owed)                     what the level counts at its parent
 //     held            part of total that is not confirmed yet         confirmed = total - held
+//     owed            part of reserved: pools have blocks of the level back, and there is no room to count these
+//                     bytes twice (account_tree::owe)
 //
-// Invariant: held <= total; reserved >= floor; peak = the highest noted confirmed() less credit.
-// Cost: 96 bytes. Threads: the holder of the tree's lock, unless a function says otherwise.
+// Invariant: held <= total; reserved >= floor, owed; peak = the highest noted confirmed() less credit.
+// Cost: 112 bytes. Threads: the holder of the tree's lock, unless a function says otherwise.
 #pragma once
 
 #include <allot/account/account_status.hpp>
@@ -22,7 +24,12 @@ class level_totals {
   public:
     // Change of a total or a subtree charge in bytes, and the confirmed part of it.
     struct change {
-        std::ptrdiff_t all, confirmed;
+        std::ptrdiff_t all = 0, confirmed = 0;
+
+        change& operator+=(const change& more) noexcept {
+            all += more.all, confirmed += more.confirmed;
+            return *this;
+        }
     };
 
     level_totals(std::size_t limit, std::size_t watermark) noexcept : limit_(limit), watermark_(watermark) {}
@@ -45,34 +52,46 @@ class level_totals {
     std::size_t total() const noexcept { return total_; }
     std::size_t held() const noexcept { return held_; }
     std::size_t confirmed() const noexcept { return total_ - held_; }
-    std::size_t reserved() const noexcept { return reserved_; }
+    std::size_t reserved() const noexcept { return kept_ + owed_; }
+    std::size_t owed() const noexcept { return owed_; }
     std::size_t floor() const noexcept { return floor_; }
     std::size_t to_come() const noexcept { return to_come_; }
     // The reserved bytes, so that no more are reserved beyond the total and the floor than reservations of bytes to
     // come ask for: a refund lowers what was reserved on top of the refunded bytes.
-    std::size_t reserved_at_most() const noexcept { return reserved_at_most(reserved_); }
+    std::size_t reserved_at_most() const noexcept { return reserved_at_most(reserved()); }
     std::size_t reserved_at_most(std::size_t reserved) const noexcept { return reserved_at_most(reserved, total_); }
     // The reserved bytes with another floor: what is to come lies above it.
     std::size_t reserved_with_floor(std::size_t floor, std::size_t used) const noexcept {
-        const std::size_t base = used > floor_ ? used : floor_, left = reserved_ > base ? reserved_ - base : 0;
+        const std::size_t base = used > floor_ ? used : floor_, left = reserved() > base ? reserved() - base : 0;
         if (left != 0) return (used > floor ? used : floor) + left;
-        const std::size_t taken = to_come_ != 0 && used > floor_ ? reserved_ : 0; // by charges
+        const std::size_t taken = to_come_ != 0 && used > floor_ ? reserved() : 0; // by charges
         return taken > floor ? taken : floor;
     }
-    std::size_t subtree_charge() const noexcept { return at_least_reserved(total_); }
-    std::size_t confirmed_subtree_charge() const noexcept { return at_least_reserved(confirmed()); }
-    // Bytes to come that are reserved beyond what is used, and beyond floors.
+    std::size_t subtree_charge() const noexcept { return at_least_kept(total_); }
+    std::size_t confirmed_subtree_charge() const noexcept { return at_least_kept(confirmed()); }
+    // Bytes to come that are reserved beyond what is used, beyond floors, and not owed.
     std::size_t promised() const noexcept {
         const std::size_t base = total_ > floor_ ? total_ : floor_;
-        return reserved_ > base ? reserved_ - base : 0;
+        return kept_ > base ? kept_ - base : 0;
     }
+    // What the parent counts for what is reserved beyond what is used.
+    std::size_t unused() const noexcept { return subtree_charge() - total_; }
     // The subtree charge if the total had `more` bytes more; 0 - n for n fewer.
-    std::size_t subtree_charge_with(std::size_t more) const noexcept { return at_least_reserved(total_ + more); }
+    std::size_t subtree_charge_with(std::size_t more) const noexcept { return at_least_kept(total_ + more); }
+    // If so many bytes were reserved.
+    std::size_t subtree_charge_of(std::size_t reserved) const noexcept {
+        const std::size_t kept = kept_of(reserved);
+        return total_ > kept ? total_ : kept;
+    }
+    // If `bytes` of what is owed were not.
+    std::size_t subtree_charge_paid(std::size_t bytes) const noexcept {
+        return total_ > kept_ + bytes ? total_ : kept_ + bytes;
+    }
     // If it had `fewer`, and what is reserved above the fewer bytes had returned to the parent.
     std::size_t subtree_charge_without(std::size_t fewer) const noexcept {
         const std::size_t total = total_ - fewer,
-                          reserved = to_come_ != 0 ? reserved_at_most(reserved_, total) : reserved_;
-        return total > reserved ? total : reserved;
+                          kept = to_come_ != 0 ? kept_of(reserved_at_most(reserved(), total)) : kept_;
+        return total > kept ? total : kept;
     }
 
     // ---- check
@@ -106,17 +125,37 @@ class level_totals {
         held_ += static_cast<std::size_t>(by.all - by.confirmed);
         return since(was, was_confirmed);
     }
+    // Takes off charged bytes. Others may take, free and refund memory before its taker confirms it: then these are not
+    // held any more.
+    change take_off(std::size_t bytes) noexcept {
+        const auto by = static_cast<std::ptrdiff_t>(bytes);
+        if (ALLOT_LIKELY(bytes <= confirmed())) return add({-by, -by});
+        early_ += bytes - confirmed();
+        return add({-by, -static_cast<std::ptrdiff_t>(confirmed())});
+    }
+    // Of bytes that their taker confirms now: those that are still held.
+    std::size_t still_held(std::size_t bytes) noexcept {
+        if (ALLOT_LIKELY(early_ == 0)) return bytes;
+        const std::size_t gone = early_ < bytes ? early_ : bytes;
+        early_ -= gone;
+        return bytes - gone;
+    }
     change reserve(std::size_t bytes) noexcept {
         const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
-        reserved_ = bytes;
+        const std::size_t kept = kept_of(bytes);
+        owed_ = bytes - kept;
+        kept_ = kept;
         return since(was, was_confirmed);
     }
+    // Requires: the parent counts so many of the reserved bytes; so many are owed.
+    change owe(std::size_t bytes) noexcept { return owe_more(static_cast<std::ptrdiff_t>(bytes)); }
+    change pay(std::size_t bytes) noexcept { return owe_more(-static_cast<std::ptrdiff_t>(bytes)); }
     // Reservations: their sums, which change by these bytes.
     void add_to_come(std::size_t bytes) noexcept { to_come_ += bytes; }
     void add_floor(std::size_t bytes) noexcept { floor_ += bytes; }
     change end() noexcept {
         const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
-        total_ = held_ = reserved_ = to_come_ = floor_ = 0;
+        total_ = held_ = early_ = kept_ = owed_ = to_come_ = floor_ = 0;
         return since(was, was_confirmed);
     }
 
@@ -137,20 +176,32 @@ class level_totals {
         f.subtree_charge = subtree_charge();
         f.limit = limit();
         f.watermark = watermark_;
-        f.reservation = reserved_;
+        f.reservation = reserved();
+        f.owed = owed_;
         f.refused = refused_;
         f.beyond = beyond_;
         f.spilled = spilled_.load(std::memory_order_relaxed);
         return f;
     }
-    bool valid() const noexcept { return held_ <= total_ && reserved_ >= floor_; }
+    bool valid() const noexcept { return held_ <= total_ && reserved() >= floor_; }
 
   private:
     std::size_t reserved_at_most(std::size_t reserved, std::size_t total) const noexcept {
         const std::size_t most = (total > floor_ ? total : floor_) + to_come_;
         return to_come_ == 0 ? floor_ : reserved < most ? reserved : most;
     }
-    std::size_t at_least_reserved(std::size_t total) const noexcept { return total > reserved_ ? total : reserved_; }
+    std::size_t at_least_kept(std::size_t total) const noexcept { return total > kept_ ? total : kept_; }
+    // What the parent counts of so many reserved bytes: where fewer are reserved, first those end that are owed.
+    std::size_t kept_of(std::size_t reserved) const noexcept {
+        const std::size_t fewer = this->reserved() > reserved ? this->reserved() - reserved : 0;
+        return reserved - (owed_ > fewer ? owed_ - fewer : 0);
+    }
+    change owe_more(std::ptrdiff_t bytes) noexcept {
+        const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
+        kept_ -= static_cast<std::size_t>(bytes);
+        owed_ += static_cast<std::size_t>(bytes);
+        return since(was, was_confirmed);
+    }
     change since(std::size_t was, std::size_t was_confirmed) const noexcept {
         return {static_cast<std::ptrdiff_t>(subtree_charge() - was),
                 static_cast<std::ptrdiff_t>(confirmed_subtree_charge() - was_confirmed)};
@@ -158,7 +209,9 @@ class level_totals {
 
     std::size_t total_ = 0;
     std::size_t held_ = 0;
-    std::size_t reserved_ = 0;
+    std::size_t early_ = 0;   // refunded before they were confirmed
+    std::size_t kept_ = 0;    // of what is reserved: what the parent counts at least
+    std::size_t owed_ = 0;    // the rest
     std::size_t to_come_ = 0; // reserved beyond what is used
     std::size_t floor_ = 0;   // reserved, used or not
     mutable std::size_t peak_ = 0;

@@ -137,6 +137,8 @@ class tree_change {
                                                     waiter* slept, calls may, granted_call& granted) noexcept {
         account_tree& tree = at.tree();
         if (tree.has_watermarks()) note_watermarks(at);
+        if (tree.reservations != 0) tree.settle_reservations(const_cast<account_node&>(at));
+        tree.pay_owed();
         if (tree.peak_copy != nullptr) copy_peak(tree.root(), *tree.peak_copy);
         account_node* const drained = may == calls::all ? std::exchange(tree.drained, nullptr) : nullptr;
         const bool at_all = std::exchange(tree.looks_at_all, false);
@@ -145,7 +147,6 @@ class tree_change {
                 return &static_cast<const account_node*>(of)->tree() == &tree;
             });
         waiter* woken = nullptr;
-        if (tree.reservations != 0) tree.settle_reservations(const_cast<account_node&>(at));
         if (tree.has_waiters()) {
             if (refunds != 0) note_refund(at, refunds, tree);
             if (slept != nullptr) let_pass_behind(*slept, tree);
@@ -165,8 +166,9 @@ class tree_change {
         }
         tree.wake_sleepers();
         const bool reports = tree.frees.go_to_judge();
-        tree.acts_at_unlock = tree.reservations != 0 || tree.peak_copy != nullptr || tree.drained != nullptr ||
-                              tree.has_waiters() || reports || tree.sleeping != 0 || tree.has_watermarks();
+        tree.acts_at_unlock = tree.reservations != 0 || !tree.owed.empty() || tree.peak_copy != nullptr ||
+                              tree.drained != nullptr || tree.has_waiters() || reports || tree.sleeping != 0 ||
+                              tree.has_watermarks();
         const judged_by judged = tree.judged;
         const std::size_t free_at_root = refunds != 0 && reports ? tree.root().headroom() : 0;
         const bool tells = judged.by != nullptr && (free_at_root != 0 || judged.by->has_signals());

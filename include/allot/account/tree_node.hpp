@@ -4,7 +4,7 @@
 //     grant()          from the account up to the root: adds the bytes
 //
 // Both run under one hold of the tree's lock. So no other request, and no peak, ever sees a request that failed.
-// Invariant: total = granted + the subtree charges of the children. Complexity: O(depth) per climb. Cost: 224 bytes.
+// Invariant: total = granted + the subtree charges of the children. Complexity: O(depth) per climb. Cost: 256 bytes.
 // Threads: the holder of the tree's lock, unless a function says otherwise; a change of shape also requires the mutex.
 #pragma once
 
@@ -138,7 +138,25 @@ class tree_node {
     }
     void confirm(std::size_t bytes) noexcept; // held bytes are in use
     void cancel(std::size_t bytes) noexcept;  // held bytes are refunded
-    void reserve(std::size_t bytes) noexcept { climb(parent_, totals_.reserve(bytes)); }
+    // Each returns the change for `end`.
+    change reserve(std::size_t bytes, const tree_node* end = nullptr) noexcept {
+        return climb(parent_, totals_.reserve(bytes), end);
+    }
+    // Of what the parent counts for unused reserved bytes, so many are owed.
+    change owe(std::size_t bytes, const tree_node* end = nullptr) noexcept {
+        return climb(parent_, totals_.owe(bytes), end);
+    }
+    // Owed bytes, as many as the levels above have room for, are counted there again.
+    void pay() noexcept {
+        std::size_t bytes = totals_.owed();
+        while (bytes != 0) {
+            const std::size_t more = totals_.subtree_charge_paid(bytes) - totals_.subtree_charge();
+            const limit_check found = check_levels(parent_, more);
+            if (found.fitted()) return static_cast<void>(climb(parent_, totals_.pay(bytes)));
+            const std::size_t room = found.at->totals_.room(), fewer = found.more - (found.more > room ? room : 0);
+            bytes -= fewer < bytes ? fewer : bytes;
+        }
+    }
     void count_listener(bool added) noexcept { listeners_ += added ? 1 : UINT32_MAX; }
     // Changes own bytes, on every level below `end`; returns the change for `end`.
     change move_own(std::ptrdiff_t by, const tree_node& end) noexcept;
@@ -162,7 +180,8 @@ class tree_node {
     bool valid() const noexcept;
 
   private:
-    friend class tree_lock; // deferred refunds
+    friend class tree_lock;     // deferred refunds
+    friend struct account_tree; // what is owed
 
     bool leads_to_credit() const noexcept { return listed_ || !creditors_.empty(); }
     void list_credit() noexcept;
@@ -193,6 +212,7 @@ class tree_node {
 
     const char* name_;
     list_hook<tree_node> sibling_;
+    list_hook<tree_node> owed_place_; // in the tree's list of those that are owed bytes
     intrusive_list<tree_node, &tree_node::sibling_> below_;
     intrusive_list<tree_node, &tree_node::creditor_> creditors_; // of below_: those that lead to credit
     wait_queue waits_;
@@ -201,10 +221,12 @@ class tree_node {
     std::atomic<bool> has_deferred_{false};
     bool listed_ = false;  // may have credit: from a grant until it is closed
     bool lowered_ = false; // the limit was set below what was used
+    bool is_owed_ = false; // in the tree's list, and at most until the next unlock if nothing is owed any more
     bool detached_;        // not, or no longer, a child of its parent: late refunds are ignored
 
   public:
     using deferred_nodes = mpsc_stack<tree_node, &tree_node::next_deferred_>;
+    using owed_nodes = intrusive_list<tree_node, &tree_node::owed_place_>;
 };
 
 // ---- statistics --------------------------------------------------------------------------------------------------
@@ -236,7 +258,7 @@ inline std::size_t tree_node::headroom() const noexcept {
         const std::size_t bound = t.limit() < max_charged ? t.limit() : max_charged,
                           here = bound > t.total() ? bound - t.total() : 0;
         if (here < most && here + unused < most) most = here + unused;
-        unused += t.subtree_charge() - t.total();
+        unused += t.unused();
     }
     return most + credit_.unused();
 }
@@ -327,8 +349,7 @@ inline void tree_node::refund(std::size_t bytes) noexcept {
     }
     begin_change();
     credit_.shrink(bytes);
-    const auto by = -static_cast<std::ptrdiff_t>(bytes);
-    climb(parent_, totals_.add({by, by}));
+    climb(parent_, totals_.take_off(bytes));
 }
 inline std::size_t tree_node::take_back(bool all, bool open) noexcept {
     if (all && !open) unlist_credit();
@@ -336,8 +357,7 @@ inline std::size_t tree_node::take_back(bool all, bool open) noexcept {
     if (ALLOT_UNLIKELY(r.over_refunded)) report_over_refunded();
     if (!r.changed) return 0;
     totals_.note_peak(r.before.low_water());
-    const auto by = -static_cast<std::ptrdiff_t>(r.bytes);
-    climb(parent_, totals_.add({by, by}));
+    climb(parent_, totals_.take_off(r.bytes));
     return r.bytes;
 }
 // Clamps to what is held, which is 0 after the account's end.
@@ -347,7 +367,7 @@ inline std::size_t tree_node::at_most_held(std::size_t bytes) const noexcept {
     return totals_.held();
 }
 inline void tree_node::confirm(std::size_t bytes) noexcept {
-    bytes = at_most_held(bytes);
+    bytes = at_most_held(totals_.still_held(bytes));
     const std::size_t credit = begin_change();
     const change above = totals_.add({0, static_cast<std::ptrdiff_t>(bytes)});
     totals_.note_peak(credit);
@@ -362,7 +382,11 @@ inline void tree_node::cancel(std::size_t bytes) noexcept {
 inline tree_node::change tree_node::move_own(std::ptrdiff_t by, const tree_node& end) noexcept {
     begin_change();
     credit_.shrink(0 - static_cast<std::size_t>(by));
-    return climb(this, {by, by}, &end);
+    if (this == &end) return {by, by};
+    const std::size_t credit = begin_change();
+    const change above = by < 0 ? totals_.take_off(0 - static_cast<std::size_t>(by)) : totals_.add({by, by});
+    totals_.note_peak(credit);
+    return climb(parent_, above, &end);
 }
 
 // ---- shape -------------------------------------------------------------------------------------------------------

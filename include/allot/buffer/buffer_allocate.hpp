@@ -92,7 +92,7 @@ template <class Source> class block_request final : held_memory {
         const charge_status s = lender_ == nullptr ? try_charge(by_.node(), taken_.bytes, most)
                                                    : charge_from(lender_->node(), by_.node(), taken_.bytes, most);
         if (!s) return refuse(s);
-        if (promised_) promised_->lent(taken_.bytes), promised_.reset();
+        promised_.reset();
         return true;
     }
     bool take() noexcept {
@@ -104,7 +104,7 @@ template <class Source> class block_request final : held_memory {
         if (lender_ != nullptr) asked_.promised = &promised_.emplace(by_.node()); // pays for a page
         taken_ = from_.attempt(asked_);
         asked_.promised = nullptr;
-        if (taken_.address == nullptr) end_promise();
+        if (taken_.address == nullptr) promised_.reset();
         return taken_.address != nullptr;
     }
     // Whether the account may be charged a block of that size, before a large block is taken, so that a request beyond
@@ -129,10 +129,7 @@ template <class Source> class block_request final : held_memory {
             from_.give(std::exchange(taken_, {}));
             then();
         }
-        end_promise();
-    }
-    void end_promise() noexcept {
-        if (promised_) promised_->failed(), promised_.reset();
+        promised_.reset();
     }
 
     const Source& from_;

@@ -6,7 +6,8 @@
 // Pages are charged to the pool's own account, a child of the account passed in. A buffer of an account below that one
 // takes its block over, so that the levels above count each byte once, and gives it back when it is released. The
 // pool's own limit counts all its pages.
-// What that account has reserved pays for new pages, too, where levels above both have no more room.
+// What that account has reserved pays for new pages, too, where levels above both have no more room: the pool owes
+// these bytes to it then, as those of a block that comes back beside what is reserved (account/account_tree.hpp).
 // Invariant: the own account is charged for the pages, less the blocks that are lent. Cost: that of ledger::tree, a
 // compare-and-swap per page, and 48 bytes; two compare-and-swaps more for a buffer and its release within the credits,
 // else one short lock. Threads: any.

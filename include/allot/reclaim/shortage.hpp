@@ -15,6 +15,7 @@ struct shortage {
     bool critical = false;                   ///< the second pass: the first one freed too little
     bool waits = false;                      ///< the request waits: a call may wait for a device's work
     std::size_t coming = 0;                  ///< bytes that other reclaimers have announced, if the request may wait
+    std::size_t owed = 0;                    ///< bytes that go first to accounts which have reserved them
     const account* requester = nullptr;      ///< whose request it is; of a queued reservation: who refuses it
     std::uint32_t task = UINT32_MAX;         ///< oom::task::id() of its thread, at the arbiter of its root; else this
     bool ahead = false;                      ///< of a watermark, which is `why.limit`: nothing was refused
@@ -28,14 +29,15 @@ struct shortage {
         if (leave != nullptr) leave(sweep);
     }
 
-    /// Bytes that must become free where the request was refused, with those by which a lowered limit is exceeded.
-    /// Without those that are coming. Other requests may free or take some meanwhile. Of an arena whose free pages are
-    /// in pieces, and where the system or a device has no memory: those requested.
+    /// Bytes that must become free where the request was refused, with those by which a lowered limit is exceeded,
+    /// and with those that are owed; without those that are coming. Other requests may free or take some meanwhile. Of
+    /// an arena whose free pages are in pieces, and where the system or a device has no memory: those requested.
     std::size_t missing() const noexcept {
         if (why.outcome == charge_outcome::no_address_space) return why.requested;
         if (why.outcome == charge_outcome::no_memory) return why.requested > coming ? why.requested - coming : 0;
-        if (why.used <= why.limit && why.requested <= why.limit - why.used) return 0;
-        const std::size_t needed = why.requested < SIZE_MAX - why.used ? why.requested + why.used : SIZE_MAX;
+        const std::size_t used = why.used + owed;
+        if (used <= why.limit && why.requested <= why.limit - used) return 0;
+        const std::size_t needed = why.requested < SIZE_MAX - used ? why.requested + used : SIZE_MAX;
         return needed - why.limit > coming ? needed - why.limit - coming : 0;
     }
 };

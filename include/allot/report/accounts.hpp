@@ -34,6 +34,7 @@ inline void write_account(text_writer& out, const account_stats& f) noexcept {
     out.put(", peak ").bytes(f.peak);
     if (f.children != 0 && f.own != 0) out.put(", own ").bytes(f.own);
     if (f.reservation != 0) out.put(", reserved ").bytes(f.reservation);
+    if (f.owed != 0) out.put(" (").bytes(f.owed).put(" owed by pools)");
     if (f.credit != 0) out.put(", credit ").bytes(f.credit);
     if (f.committed != 0) out.put(", committed ").bytes(f.committed).put(", resident ").bytes(f.resident);
     if (f.buffers != 0) out.put(", ").number(f.buffers).put(" buffers");
@@ -58,7 +59,8 @@ inline void put_account(json_writer& json, const account_stats& f, account_numbe
     put("used", f.used), put("own", f.own), put("credit", f.credit);
     put("subtree_charge", f.subtree_charge), put("peak", f.peak);
     put("limit", f.limit, SIZE_MAX), put("watermark", f.watermark, SIZE_MAX);
-    put("reservation", f.reservation), put("committed", f.committed), put("resident", f.resident);
+    put("reservation", f.reservation), put("owed", f.owed), put("committed", f.committed);
+    put("resident", f.resident);
     put("buffers", f.buffers), put("refused", f.refused), put("waiting", f.waiting), put("passed", f.passed);
     put("beyond", f.beyond), put("lowered", f.lowered), put("spilled", f.spilled);
 }

@@ -31,8 +31,9 @@ class task_room {
         const std::size_t limit = of_.limit();
         if (limit == SIZE_MAX) return limit;
         const std::size_t most = limit / 100 * percent_ + limit % 100 * percent_ / 100;
-        const std::size_t can_leave = of_.reclaimable(reclaimer::idle);
-        const std::size_t used = of_.used(), stays = used - detail::min(used, can_leave);
+        const std::size_t can_leave = of_.reclaimable(reclaimer::idle), used = of_.used(),
+                          stays =
+                              used - detail::min(used, can_leave - detail::min(can_leave, detail::owed(of_.node())));
         return most - detail::min(most, stays);
     }
     /// Of the system. `promised`: bytes that running tasks may take yet.

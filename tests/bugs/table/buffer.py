@@ -12,9 +12,14 @@ BUGS = {
         "from_.give(std::exchange(taken_, {}));",
         "taken_ = {};",
         law=2),
-    "try_transfer_exceeds_limits": bug(
-        "threads/buffers.cpp",
-        "forced ? move(from.node(), to.node(), bytes, charge_mode::forced) : move_or_climb(from.node(), to.node(), bytes)",
-        "move(from.node(), to.node(), bytes, charge_mode::forced)",
+    "block_that_comes_back_counts_twice": bug(
+        "model/quotas.cpp",
+        "if (ALLOT_UNLIKELY(!found.fitted()) && lends && owe(from, top, at_top) && end == nullptr) found = {};",
+        "",
+        law=1),
+    "what_is_owed_is_lent_to_others": bug(
+        "unit/buffer/drill.cpp",
+        "down -= min(down, owed_to_others(from, to, top, bytes));",
+        ";",
         law=1),
 }

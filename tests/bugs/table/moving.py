@@ -27,11 +27,6 @@ BUGS = {
         "is_emptied && can_move<true>(p, row, manager) == row_moves::yes",
         "is_emptied && can_move(p, row, manager) == row_moves::yes",
         law=11),
-    "free_slots_in_caches_count_as_live": bug(
-        "unit/row/dead_rows.cpp",
-        "caches_.visit_cached([&](page& p, std::byte* slot) { live.remove(p.number, p.index(slot)); });",
-        "",
-        law=11),
     "sealed_row_that_was_changed_moves": bug(
         "unit/row/compaction.cpp",
         "return !heap_of(p).is_intact(row) || !is_seal_intact(p, row);",

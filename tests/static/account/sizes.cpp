@@ -10,10 +10,10 @@
 
 TEST_CASE("accounts and what is added to them have the sizes that their headers say") {
     using namespace allot;
-    STATIC_REQUIRE(sizeof(account) == 704);
-    STATIC_REQUIRE(sizeof(detail::account_tree) == (ALLOT_CHECKED ? 312 : 304)); // in each account
-    STATIC_REQUIRE(sizeof(detail::tree_node) == 224);
-    STATIC_REQUIRE(sizeof(detail::level_totals) == 96);
+    STATIC_REQUIRE(sizeof(account) == 768);
+    STATIC_REQUIRE(sizeof(detail::account_tree) == (ALLOT_CHECKED ? 320 : 312)); // in each account
+    STATIC_REQUIRE(sizeof(detail::tree_node) == 256);
+    STATIC_REQUIRE(sizeof(detail::level_totals) == 112);
     STATIC_REQUIRE(sizeof(detail::leaf_credit) == 24);
     STATIC_REQUIRE(sizeof(detail::account_lifetime) == 64);
     STATIC_REQUIRE(sizeof(detail::observers) == 32);

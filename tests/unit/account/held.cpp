@@ -26,6 +26,42 @@ void a_moment() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
 } // namespace
 
+TEST_CASE("bytes that another thread refunds before they are confirmed count in no peak", "[accounts][held]") {
+    account root{name{"root"}, limit{100}};
+    account leaf{root, name{"leaf"}}, beside{root, name{"beside"}};
+    beside.charge(20);
+    REQUIRE(leaf.try_hold(60));
+    SECTION("all") {
+        leaf.refund(60); // the memory was there, and is gone
+        CHECK((leaf.used() == 0 && root.used() == 20 && root.verify()));
+        beside.charge(1); // notes peaks
+        leaf.confirm(60);
+        CHECK((leaf.peak() == 0 && root.peak() == 21 && root.verify()));
+    }
+    SECTION("a part, beside what is held for another thread") {
+        beside.charge(1);
+        leaf.refund(50);
+        REQUIRE(leaf.try_hold(7)); // by another one, which gets none of it
+        leaf.confirm(60);
+        CHECK((leaf.used() == 17 && leaf.peak() == 10 && root.peak() == 31 && root.verify()));
+        leaf.cancel(7);
+        leaf.refund(10);
+        CHECK(root.verify());
+    }
+    SECTION("they are another account's by then") {
+        beside.charge(1);
+        CHECK(account::transfer(leaf, beside, 50).fitted());
+        CHECK((beside.peak() == 71 && leaf.peak() == 0 && root.peak() == 71 && root.verify()));
+        leaf.confirm(60);
+        CHECK((leaf.peak() == 10 && root.peak() == 81 && root.verify()));
+        leaf.refund(10), beside.refund(50);
+    }
+    CHECK((leaf.try_charge(79) && leaf.peak() == 79 && root.peak() == 100));
+    leaf.refund(79);
+    beside.refund(21);
+    CHECK((root.used() == 0 && root.verify()));
+}
+
 TEST_CASE("a reservation is not refused for what is held and then not had", "[accounts][held]") {
     account root{name{"root"}, limit{100}};
     account leaf{root, name{"leaf"}}, later{root, name{"later"}};

@@ -1,5 +1,7 @@
 // use::drill: what its header says of it, and buffers of it under accounts.
+#include <support/asleep.hpp>
 #include <support/catch.hpp>
+#include <support/rescue.hpp>
 
 #include <allot/buffers.hpp>
 #include <allot/core/describe.hpp>
@@ -8,6 +10,7 @@
 #include <allot/use/drill.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -181,25 +184,87 @@ TEST_CASE("a pool below the account of its buffers: each byte is charged once, a
     CHECK(idle.used() == pool.used());
 }
 
-TEST_CASE("a block that comes back beside reserved bytes counts beyond the limit until the next page is requested",
+TEST_CASE("a block that comes back beside reserved bytes is owed to their account, and no level counts it twice",
           "[buffer][drill]") {
     struct rows_set : allot::policies<allot::ledger::tree, allot::oom::null> {};
     account engine{name{"engine"}, limit{64_MiB}};
-    account query{engine, name{"query"}};
+    account query{engine, name{"query"}}, other{engine, name{"other"}};
     allot::chunk_arena<drill> pool{engine, drill::chunk};
     const allot::buffer_memory memory{pool};
     allot::row_manager<rows_set> rows{query};
     buffer all = memory.allocate(query, 16_MiB), more = memory.allocate(query, 16_MiB);
-    const allot::account_reservation sure = query.reserve_floor_for(48_MiB, 0_ms);
+    allot::account_reservation sure = query.reserve_floor_for(48_MiB, 0_ms);
     REQUIRE(sure);
     all.release(), more.release();
-    CHECK(engine.used() == 80_MiB); // 48 of them are promised, and the pool has 32
-    CHECK(engine.stats().beyond != 0);
-    void* const row = rows.try_allocate(1000); // of what is promised
-    CHECK(row != nullptr);
-    CHECK(engine.used() <= 64_MiB);
-    CHECK(pool.used() > 8_MiB); // what is beyond went, not all
-    rows.release(row);
+    CHECK((engine.used() == 64_MiB && engine.peak() == 64_MiB && engine.stats().beyond == 0 && engine.verify()));
+    CHECK((query.stats().reservation == 48_MiB && query.stats().owed == 16_MiB)); // of 32 that the pool has
+    CHECK((query.stats().subtree_charge == 32_MiB && engine.promised() == 32_MiB));
+
+    SECTION("it has them, as blocks and as other memory") {
+        all = memory.allocate(query, 16_MiB);
+        CHECK((engine.used() == 64_MiB && query.stats().owed == 0 && pool.account().used() == 16_MiB));
+        void* const row = rows.try_allocate(1000); // of what is promised
+        CHECK((row != nullptr && engine.used() == 64_MiB));
+        query.charge(31_MiB);
+        CHECK((engine.used() == 64_MiB && engine.peak() == 64_MiB));
+        query.refund(31_MiB);
+        rows.release(row);
+    }
+    SECTION("a charge of them has the pool return pages") {
+        query.charge(48_MiB);
+        CHECK((engine.used() <= 64_MiB && query.stats().owed == 0 && pool.used() <= 16_MiB));
+        query.refund(48_MiB);
+    }
+    SECTION("others get none of them") {
+        CHECK((memory.try_allocate(other, 10_MiB) && query.stats().owed == 16_MiB)); // of the other 16
+        CHECK(!memory.try_allocate(other, 32_MiB));
+        CHECK(!other.try_charge(17_MiB));
+        CHECK((query.stats().owed == 0 && engine.used() <= 64_MiB)); // pages have left
+        CHECK(other.try_charge(16_MiB - pool.used()));
+        other.refund(other.used());
+    }
+    SECTION("they end first of what the reservation keeps no longer") {
+        sure.shrink_to(40_MiB);
+        CHECK((query.stats().owed == 8_MiB && engine.used() == 64_MiB));
+        sure.shrink_to(20_MiB);
+        CHECK((query.stats().owed == 0 && engine.used() == 52_MiB));
+    }
+    SECTION("they end with the account") {
+        sure.release();
+        CHECK((query.stats().owed == 0 && engine.used() == pool.used()));
+    }
+    CHECK(engine.verify());
+    CHECK(engine.stats().beyond == 0);
+}
+
+TEST_CASE("what was owed serves who waits for it, once it is owed no more", "[buffer][drill]") {
+    struct keeps : allot::with<drill, allot::retain::never> {}; // so that no room comes of it
+    const support::rescue ends{"a buffer of what was owed"};
+    account engine{name{"engine"}, limit{64_MiB}};
+    account query{engine, name{"query"}}, other{engine, name{"other"}};
+    allot::chunk_arena<keeps> pool{engine, drill::chunk};
+    const allot::buffer_memory memory{pool};
+    other.charge(32_MiB);
+    allot::account_reservation sure = query.reserve_for(32_MiB, 0_ms);
+    const auto come_back = [&] {
+        buffer all = memory.allocate(query, 16_MiB), more = memory.allocate(query, 16_MiB);
+        all.release(), more.release();
+    };
+    come_back();
+    REQUIRE((query.stats().owed == 32_MiB && engine.used() == 64_MiB && query.stats().subtree_charge == 0));
+    CHECK(!memory.try_allocate(other, 16_MiB));
+    std::atomic<long> id{0};
+    std::thread waits{[&] {
+        id = support::this_thread();
+        const buffer b = memory.allocate_for(other, 16_MiB, 1000_s);
+        CHECK_ON_THREAD(b);
+    }};
+    while (engine.stats().waiting == 0) std::this_thread::yield();
+    support::until_asleep(id);
+    sure.release();
+    waits.join();
+    CHECK((query.stats().owed == 0 && engine.used() <= 64_MiB && engine.verify()));
+    other.refund(32_MiB);
 }
 
 TEST_CASE("what a pool keeps serves others below its account, and the reverse", "[buffer][drill]") {
