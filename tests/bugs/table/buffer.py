@@ -14,8 +14,8 @@ BUGS = {
         law=2),
     "block_that_comes_back_counts_twice": bug(
         "model/quotas.cpp",
-        "if (ALLOT_UNLIKELY(!found.fitted()) && lends && owe(from, top, at_top) && end == nullptr) found = {};",
-        "",
+        "if (at == nullptr) return false; at_top +=",
+        "if (at == nullptr || missing != 0) return false; at_top +=",
         law=1),
     "what_is_owed_is_lent_to_others": bug(
         "unit/buffer/drill.cpp",
