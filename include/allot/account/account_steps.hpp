@@ -9,7 +9,7 @@
 //   wait          account_waiting.hpp
 // What a level has to have returned ahead (free_ahead.hpp) takes the same steps, but waits for nobody.
 // Invariant: `at_` is what refused the last attempt, and may ever grant it; null: a step here cannot help.
-// Cost: 872 bytes of stack, the waiter in it, after a refusal. Threads: the request's own.
+// Cost: 880 bytes of stack, the waiter in it, after a refusal. Threads: the request's own.
 // Source: HPCC roxiemem's releaseBuffers, 2011: one spill per shortage.
 #pragma once
 

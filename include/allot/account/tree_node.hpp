@@ -4,7 +4,7 @@
 //     grant()          from the account up to the root: adds the bytes
 //
 // Both run under one hold of the tree's lock. So no other request, and no peak, ever sees a request that failed.
-// Invariant: total = granted + the subtree charges of the children. Complexity: O(depth) per climb. Cost: 256 bytes.
+// Invariant: total = granted + the subtree charges of the children. Complexity: O(depth) per climb. Cost: 264 bytes.
 // Threads: the holder of the tree's lock, unless a function says otherwise; a change of shape also requires the mutex.
 #pragma once
 
