@@ -18,25 +18,15 @@ const char* answer_of(const query_outcome& q) {
 }
 // Why a number exceeds the limit, if it does.
 const char* excess_of(const outcome& o, std::size_t n) {
-    return n <= o.limit            ? ""
-           : o.account.lowered     ? " (the limit was lowered)"
-           : o.account.beyond != 0 ? " (by force)"
-                                   : " (BEYOND THE LIMIT)";
+    return n <= o.limit ? "" : o.account.lowered ? " (the limit was lowered)" : " (BEYOND THE LIMIT)";
 }
 std::string of_limit(const outcome& o, std::size_t n) {
     return fmt::format("{} of {}{}", bytes(n), bytes(o.limit), excess_of(o, n));
 }
-// What "by force" is, where it is said.
-std::string footnote_of(std::string_view text) {
-    if (text.find("(by force)") == text.npos) return {};
-    return "by force: blocks came back to the pool beside memory that was promised to tasks (docs/chunks.md, pools)\n";
-}
-// Two numbers, each beside the limit.
+// Two numbers and their sum, each beside the limit.
 std::string memory_of(const outcome& o) {
-    const std::string text =
-        fmt::format("memory by the account: resident at most {}; promised to tasks {}, when both were {}\n",
-                    of_limit(o, o.by_account), of_limit(o, o.promised), bytes(o.charged));
-    return text + footnote_of(text);
+    return fmt::format("memory by the account: resident at most {}; promised to tasks {}, when both were {}{}\n",
+                       of_limit(o, o.by_account), of_limit(o, o.promised), bytes(o.charged), excess_of(o, o.charged));
 }
 std::string device_of(const device_outcome& d) {
     if (d.name.empty()) return {};
@@ -97,7 +87,6 @@ std::string table_of(const std::vector<outcome>& with) {
     }
     for (const auto& line : {seconds, cpu, written, account, promised, process}) table.add(line);
     std::string out = table.draw();
-    out += footnote_of(out);
     for (const outcome& o : with) out += device_of(o.device);
     return out;
 }

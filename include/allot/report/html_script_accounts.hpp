@@ -246,7 +246,7 @@ function accountViews(trees) { // [{kind, json, missing}] of one root
   return el('div', {}, facts([['limit' + (now.lowered ? ', lowered below what was used' : ''), limitText(now.limit)], ...parts,
       [parts.length ? 'peak of both' : 'peak', bytes(larger(now.peak, first.peak))], trees.some(t => t.kind === 'accounts') ? ['used now', bytes(now.used)] : null,
       now.spilled ? ['spilled', bytes(now.spilled)] : null, now.refused ? ['refused at its limit', number(now.refused)] : null,
-      now.beyond ? [`calls with force that exceeded the limit${parts.length ? ', with what was promised' : ''}`, number(now.beyond)] : null]), views.length > 1 ? el('div', {class: 'tools', role: 'group', 'aria-label': 'moment'}, ...buttons) : null, ...views.map(v => v.view));
+      now.beyond ? ['calls with force that exceeded the limit', number(now.beyond)] : null]), views.length > 1 ? el('div', {class: 'tools', role: 'group', 'aria-label': 'moment'}, ...buttons) : null, ...views.map(v => v.view));
 }
 
 // ---- reports of out of memory ----
