@@ -1,7 +1,6 @@
 #include "report.hpp"
 #include "../shared/text_table.hpp"
 #include <fmt/format.h>
-#include <string_view>
 
 namespace tpch {
 
