@@ -132,6 +132,16 @@ class trace {
         }
         return sum;
     }
+    figures subtree_charges() const {
+        figures all = used();
+        for (std::size_t n = 0; n != all.size(); ++n) all[n] = std::max(all[n], reserved(nodes_[n]) - nodes_[n].owed);
+        return all;
+    }
+    figures owed() const {
+        figures all{};
+        for (std::size_t n = 0; n != all.size(); ++n) all[n] = nodes_[n].owed;
+        return all;
+    }
     // Changes what is reserved: of what ends, first what is owed.
     template <class Change> void reserving(Change make) {
         figures before{};
@@ -176,8 +186,18 @@ class trace {
         return over ? charge_outcome::over_limit : charge_outcome::fits;
     }
     void apply(asker& a, const std::vector<change>& asked) {
-        const figures now = used();
+        const figures now = used(), charges = subtree_charges(), was = owed();
         reserving([&] { apply(a, asked, now); });
+        std::size_t moves = 0; // what one is owed no more, another one is
+        const figures is = owed(), then = subtree_charges();
+        for (int n = 0; n != all; ++n) moves += was[at_(n)] - is[at_(n)];
+        for (int n = 0; n != all; ++n) {
+            const std::size_t more = std::max(then[at_(n)], charges[at_(n)]) - charges[at_(n)];
+            const bool asks = std::any_of(asked.begin(), asked.end(), [&](const change& c) { return c.of == n; });
+            if (!asks) continue;
+            const std::size_t takes = std::min(moves, more);
+            moves -= takes, at(n).owed += takes;
+        }
     }
     void apply(asker& a, const std::vector<change>& asked, const figures& now) {
         for (const change& c : asked) {
@@ -357,11 +377,10 @@ class trace {
     bool lend(int n, std::size_t bytes) {
         node& from = at(pool);
         if (bytes == 0 || bytes > from.own) return true;
-        const int top = common(pool, n);
         const figures before = used();
         std::size_t to_others = 0; // that the pool owes them, and has nothing else for
         for (int m = 0; m != all; ++m)
-            if (is_below(m, top) && !is_below(n, m)) to_others += at(m).owed;
+            if (!is_below(n, m)) to_others += at(m).owed;
         to_others -= std::min(to_others, from.own - bytes);
         const auto was = save();
         from.own -= bytes, at(n).own += bytes;

@@ -149,7 +149,7 @@ inline bool leave_tree(account_node& a) noexcept {
     account_node* const above = a.above();
     if (above == nullptr) return true;
     a.detach();
-    a.tree().forget_owed(a);
+    a.tree().leave_owed(a);
     a.tree().looks_at_all = true; // what it held is free above
     end_if_drained(*above);
     return true;

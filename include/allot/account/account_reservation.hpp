@@ -173,15 +173,15 @@ struct reservation_batch final : reserved_need {
     bool is_of_one() const noexcept { return all.front().of == by; }
     account_node* above() const noexcept override { return is_of_one() ? by->above() : by; }
     needs need() const noexcept override {
-        std::size_t more = 0, fewer = 0;
+        std::size_t more = 0, fewer = 0; // what one is owed no more, another one is
         for (const reservation_change& c : all) {
             if (!c.any()) continue;
             const reservation_change::need_now need = c.need();
             if (!c.of->is_open() || !need.fits) return {0, c.of, c.wanted, need.before};
-            const std::size_t now = c.of->totals().subtree_charge(),
-                              then = c.of->totals().subtree_charge_of(need.after);
+            const level_totals& totals = c.of->totals();
+            const std::size_t now = totals.subtree_charge(), then = totals.subtree_charge_of(need.after);
             more = sum_or_max(more, max(now, then) - now);
-            fewer += max(now, then) - then;
+            fewer += max(now, then) - then + totals.owed_without(need.after);
         }
         return {.more = more - min(more, fewer)};
     }
@@ -276,21 +276,37 @@ struct reserving {
                 if (const waiter* const due = queued != nullptr ? goes_behind(*b.above(), need.more, *queued)
                                                                 : goes_behind(*b.above(), need.more, most))
                     return status_behind(*due, need.more);
+            owed_part owed;
             for (const bool grows : {false, true}) // so that no level sees more than before, or then
                 for (reservation_change& c : b.all)
-                    if (c.any() && c.grows() == grows) apply(c);
+                    if (c.any() && c.grows() == grows) apply(c, owed);
             return {};
         }
     }
 
   private:
-    static void apply(reservation_change& c) noexcept {
+    // What accounts of a batch are owed no more, for the others. `by`: the pool's; null: several.
+    struct owed_part {
+        std::size_t bytes = 0;
+        const tree_node* by = nullptr;
+    };
+    static void apply(reservation_change& c, owed_part& owed) noexcept {
         account_node& a = *c.of;
         reserved_bytes& has = c.made.has_;
         if (c.kind == reserves::look) return;
         const std::size_t after = c.need().after, more = c.wanted - has.bytes;
         c.kind == reserves::to_come ? a.totals().add_to_come(more) : a.totals().add_floor(more);
-        a.reserve(a.totals().reserved_at_most(after));
+        const std::size_t all = a.totals().reserved_at_most(after), now = a.totals().subtree_charge(),
+                          gives = a.totals().owed_without(all),
+                          takes = min(owed.bytes, max(a.totals().subtree_charge_of(all), now) - now);
+        if (gives != 0) {
+            const tree_node* const by = account_tree::owed_by(a);
+            owed = {owed.bytes + gives, owed.bytes == 0 || owed.by == by ? by : nullptr};
+        } else if (takes != 0) {
+            a.tree().note_owed(a, owed.by);
+            owed.bytes -= takes;
+        }
+        a.reserve(all, nullptr, gives != 0 ? 0 : takes);
         if (has.by == nullptr) {
             has.used_before = a.totals().total();
             a.life.counts().add_locked(open_counts::users, 1);

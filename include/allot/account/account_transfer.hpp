@@ -35,19 +35,20 @@ inline void grant_credit(account_node& a, std::size_t bytes) noexcept {
     if (tree_node::check_levels(&a, steps).fitted()) static_cast<void>(a.grant(w, steps, 0, false, true));
 }
 // Of bytes that a pool has, and lends: those that it owes to other accounts, unless it has others.
-ALLOT_COLD inline std::size_t owed_to_others(const account_node& from, const account_node& to, const tree_node& top,
+ALLOT_COLD inline std::size_t owed_to_others(const account_node& from, const account_node& to,
                                              std::size_t bytes) noexcept {
-    const std::size_t owed = from.tree().owed_below(top, &to), left = from.credit().charged() - bytes;
+    const std::size_t owed = from.tree().owed_to_others(from, to), left = from.credit().charged() - bytes;
     return owed - min(owed, left);
 }
 // A block is back in its pool: what levels at and above `top` have no room for, beside the bytes that its account
 // reserves, is owed. False: they count some of it beyond their limits.
-ALLOT_COLD inline bool owe(account_node& from, tree_node& top, tree_node::change& at_top) noexcept {
+ALLOT_COLD inline bool owe(account_node& from, const account_node& pool, tree_node& top,
+                           tree_node::change& at_top) noexcept {
     for (;;) {
         const std::size_t more = at_top.all > 0 ? static_cast<std::size_t>(at_top.all) : 0;
         const tree_node::limit_check found = tree_node::check_levels(&top, more);
         if (found.fitted()) return true;
-        if (!from.tree().owe(from, top, found.at->totals().missing(found.more), at_top)) return false;
+        if (!from.tree().owe(from, top, pool, found.at->totals().missing(found.more), at_top)) return false;
     }
 }
 // `lends`: for a charge_from() or return_to(). `most`: how far a request goes that may go behind one that is due.
@@ -62,7 +63,7 @@ inline charge_status move_locked(account_node& from, account_node& to, std::size
             const std::size_t up = to.subtree_charge_change(top, bytes, true);
             std::size_t down = from.subtree_charge_change(top, bytes, false);
             if (ALLOT_UNLIKELY(!now.tree.owed.empty()) && lends && how != charge_mode::forced)
-                down -= min(down, owed_to_others(from, to, top, bytes));
+                down -= min(down, owed_to_others(from, to, bytes));
             const tree_node* end = &top;
             tree_node::limit_check found = tree_node::check_levels(&to, bytes, end);
             if (found.fitted() && up > down) found = tree_node::check_levels(&top, up - down), end = nullptr;
@@ -74,7 +75,7 @@ inline charge_status move_locked(account_node& from, account_node& to, std::size
             tree_node::change at_top = from.move_own(-by, top);
             if (now.tree.reservations != 0) at_top += account_tree::settle_reservations(from, &top);
             at_top += to.move_own(by, top);
-            if (ALLOT_UNLIKELY(!found.fitted()) && lends && owe(from, top, at_top) && end == nullptr) found = {};
+            if (ALLOT_UNLIKELY(!found.fitted()) && lends && owe(from, to, top, at_top) && end == nullptr) found = {};
             tree_node::climb(&top, at_top);
             now.look_from(from);
             if (now.tree.has_watermarks()) note_watermarks(to);
@@ -163,7 +164,7 @@ class promised_pages {
                 if (found.charged()) return false;
                 if (request.recall(found)) continue;
                 const std::size_t n = min(need, at->totals().promised());
-                now.tree.owe(*at, n);
+                now.tree.owe(*at, &pool, n);
                 const tree_node* const end = n == need ? &top : nullptr; // nothing changes there and above
                 const tree_node::limit_check rest = tree_node::check_levels(&pool, need, end);
                 if (rest.charged() && pool.grant(w, need, bytes, true, false)) return true;

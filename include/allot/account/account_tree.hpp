@@ -235,38 +235,54 @@ struct account_tree {
     // the pool owes them to the account, which no level above counts twice, until there is room; its next block is of
     // the same bytes. Up to `missing` bytes that are reserved at and above `from`, and below `top`. `at_top`: the
     // change of that level. False: none are. Requires the lock, as the next ones.
-    bool owe(tree_node& from, const tree_node& top, std::size_t missing, tree_node::change& at_top) noexcept {
+    bool owe(tree_node& from, const tree_node& top, const tree_node& of_pool, std::size_t missing,
+             tree_node::change& at_top) noexcept {
         tree_node* at = nullptr;
         for (tree_node* n = &from; n != &top; n = n->parent())
             if (n->totals().unused() != 0) at = n; // the highest one: what is above passes on the change
         if (at == nullptr) return false;
-        at_top += owe(*at, min(missing, at->totals().unused()), &top);
+        at_top += owe(*at, &of_pool, min(missing, at->totals().unused()), &top);
         return true;
     }
-    tree_node::change owe(tree_node& to, std::size_t bytes, const tree_node* end = nullptr) noexcept {
-        if (!std::exchange(to.is_owed_, true)) owed.add(to);
-        acts_at_unlock = true;
+    tree_node::change owe(tree_node& to, const tree_node* by, std::size_t bytes,
+                          const tree_node* end = nullptr) noexcept {
+        note_owed(to, by);
         return to.owe(bytes, end);
     }
-    // Before anything else is granted of what is free.
-    void pay_owed() noexcept {
-        for (tree_node* n = owed.first(); n != nullptr;) {
-            tree_node* const following = owed.after(*n);
-            n->pay();
-            if (n->totals().owed() == 0) forget_owed(*n);
-            n = following;
-        }
+    // More will be owed to an account. `by`: a pool's; null: several.
+    void note_owed(tree_node& to, const tree_node* by) noexcept {
+        to.owed_by_ = to.totals().owed() == 0 || to.owed_by_ == by ? by : nullptr;
+        if (!std::exchange(to.is_owed_, true)) owed.add(to);
+        acts_at_unlock = true;
+    }
+    // Before anything else is granted of what is free: what has become free at a pool pays first what that owes.
+    void pay_owed(const tree_node& at) noexcept {
+        for (const bool all : {false, true})
+            for (tree_node* n = owed.first(); n != nullptr;) {
+                tree_node* const following = owed.after(*n);
+                if (all || n->owed_by_ == &at) n->pay();
+                if (n->totals().owed() == 0) forget_owed(*n);
+                n = following;
+            }
     }
     void forget_owed(tree_node& to) noexcept {
         if (std::exchange(to.is_owed_, false)) owed.remove(to);
     }
-    // Sum below a level, but for what is owed to `but` or a level above it.
-    std::size_t owed_below(const tree_node& top, const tree_node* but = nullptr) const noexcept {
-        std::size_t sum = 0;
-        for (const tree_node* n = owed.first(); n != nullptr; n = owed.after(*n))
-            if (n->is_below(top) && (but == nullptr || !but->is_below(*n))) sum += n->totals().owed();
-        return sum;
+    // An account ends, which may be a pool's: its pages have paid.
+    void leave_owed(tree_node& a) noexcept {
+        forget_owed(a);
+        for (tree_node* n = owed.first(); n != nullptr; n = owed.after(*n))
+            if (n->owed_by_ == &a) n->owed_by_ = nullptr;
     }
+    std::size_t owed_below(const tree_node& top) const noexcept {
+        return owed_if([&](const tree_node& n) { return n.is_below(top); });
+    }
+    // That a pool owes to others than `but`, or those above it.
+    std::size_t owed_to_others(const tree_node& by, const tree_node& but) const noexcept {
+        return owed_if(
+            [&](const tree_node& n) { return (n.owed_by_ == &by || n.owed_by_ == nullptr) && !but.is_below(n); });
+    }
+    static const tree_node* owed_by(const tree_node& to) noexcept { return to.owed_by_; }
 
     // What recall_some() has done.
     struct recalled {
@@ -298,6 +314,12 @@ struct account_tree {
     }
 
   private:
+    template <class Holds> std::size_t owed_if(Holds holds) const noexcept {
+        std::size_t sum = 0;
+        for (const tree_node* n = owed.first(); n != nullptr; n = owed.after(*n))
+            if (holds(*n)) sum += n->totals().owed();
+        return sum;
+    }
     static constexpr std::uint32_t exceeded = 1, one_due = 2, one_waiter = 4; // of `strain`
     static constexpr std::uint8_t watermarks = 1, queued = 2;                 // of `frees_ahead_`
     void set_strain(std::uint32_t now) noexcept { strain.store(now, std::memory_order_relaxed); }

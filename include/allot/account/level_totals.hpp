@@ -83,6 +83,8 @@ class level_totals {
         const std::size_t kept = kept_of(reserved);
         return total_ > kept ? total_ : kept;
     }
+    // What would be owed no more then.
+    std::size_t owed_without(std::size_t reserved) const noexcept { return owed_ + kept_of(reserved) - reserved; }
     // If `bytes` of what is owed were not.
     std::size_t subtree_charge_paid(std::size_t bytes) const noexcept {
         return total_ > kept_ + bytes ? total_ : kept_ + bytes;
@@ -140,9 +142,10 @@ class level_totals {
         early_ -= gone;
         return bytes - gone;
     }
-    change reserve(std::size_t bytes) noexcept {
+    // `owed`: of what it grows by.
+    change reserve(std::size_t bytes, std::size_t owed = 0) noexcept {
         const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
-        const std::size_t kept = kept_of(bytes);
+        const std::size_t kept = kept_of(bytes) - owed;
         owed_ = bytes - kept;
         kept_ = kept;
         return since(was, was_confirmed);

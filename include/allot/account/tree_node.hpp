@@ -4,7 +4,7 @@
 //     grant()          from the account up to the root: adds the bytes
 //
 // Both run under one hold of the tree's lock. So no other request, and no peak, ever sees a request that failed.
-// Invariant: total = granted + the subtree charges of the children. Complexity: O(depth) per climb. Cost: 264 bytes.
+// Invariant: total = granted + the subtree charges of the children. Complexity: O(depth) per climb. Cost: 272 bytes.
 // Threads: the holder of the tree's lock, unless a function says otherwise; a change of shape also requires the mutex.
 #pragma once
 
@@ -139,8 +139,8 @@ class tree_node {
     void confirm(std::size_t bytes) noexcept; // held bytes are in use
     void cancel(std::size_t bytes) noexcept;  // held bytes are refunded
     // Each returns the change for `end`.
-    change reserve(std::size_t bytes, const tree_node* end = nullptr) noexcept {
-        return climb(parent_, totals_.reserve(bytes), end);
+    change reserve(std::size_t bytes, const tree_node* end = nullptr, std::size_t owed = 0) noexcept {
+        return climb(parent_, totals_.reserve(bytes, owed), end);
     }
     // Of what the parent counts for unused reserved bytes, so many are owed.
     change owe(std::size_t bytes, const tree_node* end = nullptr) noexcept {
@@ -212,7 +212,8 @@ class tree_node {
 
     const char* name_;
     list_hook<tree_node> sibling_;
-    list_hook<tree_node> owed_place_; // in the tree's list of those that are owed bytes
+    list_hook<tree_node> owed_place_;    // in the tree's list of those that are owed bytes
+    const tree_node* owed_by_ = nullptr; // a pool's; null: several
     intrusive_list<tree_node, &tree_node::sibling_> below_;
     intrusive_list<tree_node, &tree_node::creditor_> creditors_; // of below_: those that lead to credit
     wait_queue waits_;

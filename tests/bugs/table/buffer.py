@@ -19,7 +19,7 @@ BUGS = {
         law=1),
     "what_is_owed_is_lent_to_others": bug(
         "unit/buffer/drill.cpp",
-        "down -= min(down, owed_to_others(from, to, top, bytes));",
+        "down -= min(down, owed_to_others(from, to, bytes));",
         ";",
         law=1),
 }

@@ -4,7 +4,7 @@ from .bug import bug
 BUGS = {
     "floor_in_use_is_given_away": bug(
         "unit/account/reservations.cpp",
-        "then = c.of->totals().subtree_charge_of(need.after);",
+        "then = totals.subtree_charge_of(need.after);",
         "then = need.after;",
         law=1),
     "promised_bytes_are_not_reserved": bug(

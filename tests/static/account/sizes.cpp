@@ -12,7 +12,7 @@ TEST_CASE("accounts and what is added to them have the sizes that their headers 
     using namespace allot;
     STATIC_REQUIRE(sizeof(account) == 768);
     STATIC_REQUIRE(sizeof(detail::account_tree) == (ALLOT_CHECKED ? 320 : 312)); // in each account
-    STATIC_REQUIRE(sizeof(detail::tree_node) == 264);
+    STATIC_REQUIRE(sizeof(detail::tree_node) == 272);
     STATIC_REQUIRE(sizeof(detail::level_totals) == 112);
     STATIC_REQUIRE(sizeof(detail::leaf_credit) == 24);
     STATIC_REQUIRE(sizeof(detail::account_lifetime) == 64);

@@ -229,6 +229,18 @@ TEST_CASE("a block that comes back beside reserved bytes is owed to their accoun
         sure.shrink_to(20_MiB);
         CHECK((query.stats().owed == 0 && engine.used() == 52_MiB));
     }
+    SECTION("they move with the floor") {
+        account heir{engine, name{"heir"}}, third{engine, name{"third"}};
+        REQUIRE(other.try_charge(engine.headroom()));
+        allot::account_reservation his = heir.reserve_floor_for(0, 0_ms), none = third.reserve_floor_for(0, 0_ms);
+        CHECK(sure.move_to(his, 30_MiB).fitted());
+        CHECK((query.stats().owed == 0 && heir.stats().owed == 16_MiB && engine.used() == 64_MiB));
+        CHECK((query.stats().subtree_charge == 18_MiB && heir.stats().subtree_charge == 14_MiB));
+        CHECK(his.move_to(none, 10_MiB).fitted());
+        CHECK((heir.stats().owed == 6_MiB && third.stats().owed == 10_MiB && engine.used() == 64_MiB));
+        CHECK((heir.try_charge(20_MiB) && third.try_charge(10_MiB) && engine.used() <= 64_MiB));
+        heir.refund(20_MiB), third.refund(10_MiB), other.refund(other.used());
+    }
     SECTION("they end with the account") {
         sure.release();
         CHECK((query.stats().owed == 0 && engine.used() == pool.used()));
