@@ -54,7 +54,7 @@ inline void end_reservation(const reserved_bytes& has, std::size_t keeps) noexce
     const std::size_t fewer = has.bytes - keeps;
     change_tree(a, [&](tree_change& now) {
         now.tree.looks_at_all = true;
-        if (a.totals().owed() != 0) now.tree.note_missed([](const waiter&) { return true; }); // blocks of it serve all
+        if (a.totals().owed() != 0) now.tree.note_owed_less();
         now.tree.reservations -= to_come && ends;
         if (!a.life.is_closed()) {
             now.tree.recall_credit(a);
@@ -280,6 +280,7 @@ struct reserving {
             for (const bool grows : {false, true}) // so that no level sees more than before, or then
                 for (reservation_change& c : b.all)
                     if (c.any() && c.grows() == grows) apply(c, owed);
+            if (owed.bytes != 0) tree.note_owed_less();
             return {};
         }
     }

@@ -255,15 +255,24 @@ struct account_tree {
         if (!std::exchange(to.is_owed_, true)) owed.add(to);
         acts_at_unlock = true;
     }
-    // Before anything else is granted of what is free: what has become free at a pool pays first what that owes.
+    // Before anything else is granted of what is free: what has become free at a pool pays first what that owes. Less
+    // is owed then of what pools have, for which requests wait.
     void pay_owed(const tree_node& at) noexcept {
+        bool less = false;
         for (const bool all : {false, true})
             for (tree_node* n = owed.first(); n != nullptr;) {
                 tree_node* const following = owed.after(*n);
+                const std::size_t before = n->totals().owed();
                 if (all || n->owed_by_ == &at) n->pay();
+                less = less || n->totals().owed() < before;
                 if (n->totals().owed() == 0) forget_owed(*n);
                 n = following;
             }
+        if (less) note_owed_less();
+    }
+    void note_owed_less() noexcept {
+        looks_at_all = true;
+        note_missed([](const waiter&) { return true; });
     }
     void forget_owed(tree_node& to) noexcept {
         if (std::exchange(to.is_owed_, false)) owed.remove(to);

@@ -138,10 +138,10 @@ class tree_change {
         account_tree& tree = at.tree();
         if (tree.has_watermarks()) note_watermarks(at);
         if (tree.reservations != 0) tree.settle_reservations(const_cast<account_node&>(at));
-        tree.pay_owed(at);
+        if (ALLOT_UNLIKELY(!tree.owed.empty())) tree.pay_owed(at);
+        const bool at_all = std::exchange(tree.looks_at_all, false);
         if (tree.peak_copy != nullptr) copy_peak(tree.root(), *tree.peak_copy);
         account_node* const drained = may == calls::all ? std::exchange(tree.drained, nullptr) : nullptr;
-        const bool at_all = std::exchange(tree.looks_at_all, false);
         tree.may_grant =
             may != calls::none && drained == nullptr && user_call::may_call_reservations([&](const void* of) {
                 return &static_cast<const account_node*>(of)->tree() == &tree;

@@ -273,10 +273,14 @@ TEST_CASE("what was owed serves who waits for it, once it is owed no more", "[bu
     }};
     while (engine.stats().waiting == 0) std::this_thread::yield();
     support::until_asleep(id);
-    sure.release();
+    SECTION("as its reservation ends") { sure.release(); }
+    SECTION("as it is paid, and nothing is free") {
+        other.refund(16_MiB);
+        CHECK((query.stats().owed == 16_MiB && engine.used() == 64_MiB));
+    }
     waits.join();
-    CHECK((query.stats().owed == 0 && engine.used() <= 64_MiB && engine.verify()));
-    other.refund(32_MiB);
+    CHECK((engine.used() <= 64_MiB && engine.peak() == 64_MiB && engine.verify()));
+    other.refund(other.used());
 }
 
 TEST_CASE("what a pool keeps serves others below its account, and the reverse", "[buffer][drill]") {
