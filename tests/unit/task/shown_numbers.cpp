@@ -15,6 +15,7 @@
 #include <allot/task/task_group.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <random>
 #include <string_view>
@@ -53,7 +54,7 @@ void look(const account& root, std::vector<char>& page, bool texts) {
 }
 
 void run(std::size_t samples) {
-    const support::rescue ends{"tasks beside an observer"};
+    const support::rescue ends{"tasks beside an observer", std::chrono::minutes{5 + samples / 500}};
     allot::oom::arbiter arbiter;
     account root{name{"engine"}, limit{most}, arbiter}, shares{root, name{"shares"}};
     account one{shares, name{"one"}}, two{shares, name{"two"}}, three{root, name{"three"}};
@@ -102,8 +103,11 @@ void run(std::size_t samples) {
             }
         }};
         std::vector<char> page(1 << 16);
+        const struct at_end { // also where a look fails
+            std::atomic<bool>& now;
+            ~at_end() { now = true; }
+        } ends_all{stop};
         for (std::size_t i = 0; i != samples; ++i) look(root, page, i % 20 == 0);
-        stop = true;
     }
     others.clear();
     CHECK(root.verify());
