@@ -17,12 +17,12 @@ inline std::size_t used(const account_node& a) noexcept {
     const locked_tree scope(a);
     return a.used();
 }
-// That pools have, and owe to accounts below.
+// Bytes that pools owe to accounts below.
 inline std::size_t owed(const account_node& a) noexcept {
     const locked_tree scope(a);
     return a.tree().owed_below(a);
 }
-// What it would use if there was room for these, which what is freed pays first.
+// The bytes that the account would use if all owed bytes were paid, as freed bytes are used first.
 inline std::size_t used_or_owed(const account_node& a) noexcept {
     const locked_tree scope(a);
     return a.used() + a.tree().owed_below(a);

@@ -34,14 +34,14 @@ inline void grant_credit(account_node& a, std::size_t bytes) noexcept {
     const std::size_t steps = a.credit().growth_to_whole_steps(bytes, w.credit());
     if (tree_node::check_levels(&a, steps).fitted()) static_cast<void>(a.grant(w, steps, 0, false, true));
 }
-// Of bytes that a pool has, and lends: those that it owes to other accounts, unless it has others.
+// The part of a block to lend that the pool owes to other accounts, and has no other bytes for.
 ALLOT_COLD inline std::size_t owed_to_others(const account_node& from, const account_node& to,
                                              std::size_t bytes) noexcept {
     const std::size_t owed = from.tree().owed_to_others(from, to), left = from.credit().charged() - bytes;
     return owed - min(owed, left);
 }
-// A block is back in its pool: what levels at and above `top` have no room for, beside the bytes that its account
-// reserves, is owed. False: they count some of it beyond their limits.
+// A block has returned to its pool. If levels at and above `top` have no room for it beside the bytes that its account
+// reserves, the pool owes these. False: the levels count some of it beyond their limits.
 ALLOT_COLD inline bool owe(account_node& from, const account_node& pool, tree_node& top,
                            tree_node::change& at_top) noexcept {
     for (;;) {

@@ -217,9 +217,8 @@ struct account_tree {
     // for all at and below `within`, whose credit is recalled: whether some returned.
     static tree_node::change settle_reservations(tree_node& from, const tree_node* end = nullptr) noexcept {
         tree_node::change sum{};
-        for (tree_node* n = &from; n != end; n = n->parent()) {
+        for (tree_node* n = &from; n != end; n = n->parent())
             if (n->totals().to_come() != 0) sum += n->reserve(n->totals().reserved_at_most(), end);
-        }
         return sum;
     }
     bool settle_reservations_below(tree_node& within) const noexcept {
@@ -231,10 +230,10 @@ struct account_tree {
         return within.totals().total() != before;
     }
 
-    // Where a block is back in its pool, and its account keeps the bytes reserved, there may be no room for both: then
-    // the pool owes them to the account, which no level above counts twice, until there is room; its next block is of
-    // the same bytes. Up to `missing` bytes that are reserved at and above `from`, and below `top`. `at_top`: the
-    // change of that level. False: none are. Requires the lock, as the next ones.
+    // A block has returned to its pool, and its account keeps the bytes reserved. If there is no room for both, the
+    // pool owes the bytes to the account: no level above counts them twice, and the next block of the account is of
+    // them. Up to `missing` bytes that are reserved at and above `from`, and below `top`. `at_top`: the change of that
+    // level. False: none are. Requires the lock, as the next ones.
     bool owe(tree_node& from, const tree_node& top, const tree_node& of_pool, std::size_t missing,
              tree_node::change& at_top) noexcept {
         tree_node* at = nullptr;
@@ -255,8 +254,8 @@ struct account_tree {
         if (!std::exchange(to.is_owed_, true)) owed.add(to);
         acts_at_unlock = true;
     }
-    // Before anything else is granted of what is free: what has become free at a pool pays first what that owes. Less
-    // is owed then of what pools have, for which requests wait.
+    // Free bytes pay what is owed before they are granted: first what the pool owes at which they became free. Requests
+    // that wait hear of it, since more of a pool's blocks are then for all.
     void pay_owed(const tree_node& at) noexcept {
         bool less = false;
         for (const bool all : {false, true})
@@ -277,8 +276,9 @@ struct account_tree {
     void forget_owed(tree_node& to) noexcept {
         if (std::exchange(to.is_owed_, false)) owed.remove(to);
     }
-    // An account ends, which may be a pool's: its pages have paid.
+    // An account ends: nothing is owed to it. It may be a pool's, whose pages have paid.
     void leave_owed(tree_node& a) noexcept {
+        if (a.is_owed_) note_owed_less();
         forget_owed(a);
         for (tree_node* n = owed.first(); n != nullptr; n = owed.after(*n))
             if (n->owed_by_ == &a) n->owed_by_ = nullptr;
@@ -286,7 +286,7 @@ struct account_tree {
     std::size_t owed_below(const tree_node& top) const noexcept {
         return owed_if([&](const tree_node& n) { return n.is_below(top); });
     }
-    // That a pool owes to others than `but`, or those above it.
+    // Bytes that a pool owes to accounts other than `but` and those above it.
     std::size_t owed_to_others(const tree_node& by, const tree_node& but) const noexcept {
         return owed_if(
             [&](const tree_node& n) { return (n.owed_by_ == &by || n.owed_by_ == nullptr) && !but.is_below(n); });

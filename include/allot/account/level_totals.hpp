@@ -74,18 +74,18 @@ class level_totals {
         const std::size_t base = total_ > floor_ ? total_ : floor_;
         return kept_ > base ? kept_ - base : 0;
     }
-    // What the parent counts for what is reserved beyond what is used.
+    // Reserved bytes beyond the total, as the parent counts them.
     std::size_t unused() const noexcept { return subtree_charge() - total_; }
     // The subtree charge if the total had `more` bytes more; 0 - n for n fewer.
     std::size_t subtree_charge_with(std::size_t more) const noexcept { return at_least_kept(total_ + more); }
-    // If so many bytes were reserved.
+    // The subtree charge if `reserved` bytes were reserved.
     std::size_t subtree_charge_of(std::size_t reserved) const noexcept {
         const std::size_t kept = kept_of(reserved);
         return total_ > kept ? total_ : kept;
     }
-    // What would be owed no more then.
+    // The bytes that would no longer be owed then.
     std::size_t owed_without(std::size_t reserved) const noexcept { return owed_ + kept_of(reserved) - reserved; }
-    // If `bytes` of what is owed were not.
+    // The subtree charge if `bytes` of the owed bytes were paid.
     std::size_t subtree_charge_paid(std::size_t bytes) const noexcept {
         return total_ > kept_ + bytes ? total_ : kept_ + bytes;
     }
@@ -127,22 +127,22 @@ class level_totals {
         held_ += static_cast<std::size_t>(by.all - by.confirmed);
         return since(was, was_confirmed);
     }
-    // Takes off charged bytes. Others may take, free and refund memory before its taker confirms it: then these are not
-    // held any more.
+    // Takes off charged bytes. Another thread may free and refund memory before its taker confirms it; such bytes are
+    // no longer held.
     change take_off(std::size_t bytes) noexcept {
         const auto by = static_cast<std::ptrdiff_t>(bytes);
         if (ALLOT_LIKELY(bytes <= confirmed())) return add({-by, -by});
         early_ += bytes - confirmed();
         return add({-by, -static_cast<std::ptrdiff_t>(confirmed())});
     }
-    // Of bytes that their taker confirms now: those that are still held.
+    // The part that is still held of bytes that their taker confirms.
     std::size_t still_held(std::size_t bytes) noexcept {
         if (ALLOT_LIKELY(early_ == 0)) return bytes;
         const std::size_t gone = early_ < bytes ? early_ : bytes;
         early_ -= gone;
         return bytes - gone;
     }
-    // `owed`: of what it grows by.
+    // `owed`: the part of the growth that is owed.
     change reserve(std::size_t bytes, std::size_t owed = 0) noexcept {
         const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
         const std::size_t kept = kept_of(bytes) - owed;
@@ -150,7 +150,7 @@ class level_totals {
         kept_ = kept;
         return since(was, was_confirmed);
     }
-    // Requires: the parent counts so many of the reserved bytes; so many are owed.
+    // owe() requires that the parent counts `bytes` of the unused reserved bytes; pay(), that `bytes` are owed.
     change owe(std::size_t bytes) noexcept { return owe_more(static_cast<std::ptrdiff_t>(bytes)); }
     change pay(std::size_t bytes) noexcept { return owe_more(-static_cast<std::ptrdiff_t>(bytes)); }
     // Reservations: their sums, which change by these bytes.
@@ -194,7 +194,7 @@ class level_totals {
         return to_come_ == 0 ? floor_ : reserved < most ? reserved : most;
     }
     std::size_t at_least_kept(std::size_t total) const noexcept { return total > kept_ ? total : kept_; }
-    // What the parent counts of so many reserved bytes: where fewer are reserved, first those end that are owed.
+    // The part of `reserved` bytes that the parent would count. If fewer are reserved, owed bytes end first.
     std::size_t kept_of(std::size_t reserved) const noexcept {
         const std::size_t fewer = this->reserved() > reserved ? this->reserved() - reserved : 0;
         return reserved - (owed_ > fewer ? owed_ - fewer : 0);

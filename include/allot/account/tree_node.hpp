@@ -142,11 +142,11 @@ class tree_node {
     change reserve(std::size_t bytes, const tree_node* end = nullptr, std::size_t owed = 0) noexcept {
         return climb(parent_, totals_.reserve(bytes, owed), end);
     }
-    // Of what the parent counts for unused reserved bytes, so many are owed.
+    // `bytes` of the unused reserved bytes are owed: the parent does not count them.
     change owe(std::size_t bytes, const tree_node* end = nullptr) noexcept {
         return climb(parent_, totals_.owe(bytes), end);
     }
-    // Owed bytes, as many as the levels above have room for, are counted there again.
+    // The levels above count owed bytes again, as far as they have room.
     void pay() noexcept {
         std::size_t bytes = totals_.owed();
         while (bytes != 0) {
