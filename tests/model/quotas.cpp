@@ -133,14 +133,14 @@ class trace {
         return sum;
     }
     figures subtree_charges() const {
-        figures all = used();
-        for (std::size_t n = 0; n != all.size(); ++n) all[n] = std::max(all[n], reserved(nodes_[n]) - nodes_[n].owed);
-        return all;
+        figures charged = used();
+        for (std::size_t n = 0; n != charged.size(); ++n) charged[n] = std::max(charged[n], reserved(nodes_[n]) - nodes_[n].owed);
+        return charged;
     }
     figures owed() const {
-        figures all{};
-        for (std::size_t n = 0; n != all.size(); ++n) all[n] = nodes_[n].owed;
-        return all;
+        figures debts{};
+        for (std::size_t n = 0; n != all; ++n) debts[n] = nodes_[n].owed;
+        return debts;
     }
     // Changes what is reserved: of what ends, first what is owed.
     template <class Change> void reserving(Change make) {
