@@ -1,6 +1,6 @@
 // A request that does not fit waits; 300 later charge_for requests of its level come one by one. Expected: 16 pass,
-// then they wait (reclaim.md, "Who is woken", 1). Seen: all 300 pass, because those that fit at once neither count nor
-// wait. Today: falls short in every build.
+// then they wait (short-of-memory.md, "Who is woken", 1). Seen: all 300 pass, because those that fit at once neither
+// count nor wait. Today: falls short in every build.
 #include <allot/account/account.hpp>
 #include <allot/core/units.hpp>
 #include <cstdio>

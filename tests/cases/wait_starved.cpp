@@ -1,7 +1,7 @@
 // One request waits for 90 of 100 bytes while two threads take 40 each by charge_for, again and again. Expected: at
-// most 16 later requests of the level pass it, "then they wait for it, new ..._for requests too" (reclaim.md, "Who is
-// woken", 1), so it is granted at once. Seen: new charge_for requests that fit at once are not counted and never wait;
-// it starves to its deadline. Today: falls short in every build.
+// most 16 later requests of the level pass it, "then they wait for it, new ..._for requests too" (short-of-memory.md,
+// "Who is woken", 1), so it is granted at once. Seen: new charge_for requests that fit at once are not counted and
+// never wait; it starves to its deadline. Today: falls short in every build.
 #include <allot/account/account.hpp>
 #include <allot/core/units.hpp>
 #include <atomic>

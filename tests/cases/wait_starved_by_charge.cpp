@@ -1,8 +1,8 @@
 // Three tasks take and return 40 of 128 MiB by account::charge(), 10 ms each; a fourth task, first in order (number 5),
-// waits in a retry scope for 100 MiB. Expected: it gets them after a bounded number of bypasses (docs/reclaim.md: "lets
-// at most 16 later ones of its level pass"). Happens: requests by charge() and allocate() that fit never queue behind
-// it; not granted in 8 s, 2,270 turns of the others (granted when they end). With arbiter{{}, {}, 2_s} it is refused
-// with out_of_memory instead. Today: falls short in every build.
+// waits in a retry scope for 100 MiB. Expected: it gets them after a bounded number of bypasses
+// (docs/short-of-memory.md: "lets at most 16 later ones of its level pass"). Happens: requests by charge() and
+// allocate() that fit never queue behind it; not granted in 8 s, 2,270 turns of the others (granted when they end).
+// With arbiter{{}, {}, 2_s} it is refused with out_of_memory instead. Today: falls short in every build.
 #include <allot/account/account.hpp>
 #include <allot/oom/arbiter.hpp>
 #include <allot/oom/retry.hpp>

@@ -12,7 +12,7 @@ import tempfile
 root = pathlib.Path(__file__).resolve().parents[2]
 include = os.environ.get("ALLOT_INCLUDE", str(root / "include"))
 drawn = re.compile(r"(<!-- drawn by (tools/\w+\.cpp)((?: \w+)*) -->\n).*?(<!-- drawn -->\n)", re.S)
-marked = {"docs/oom.md": 1, "docs/tasks.md": 2}
+marked = {"docs/oom.md": 1, "docs/short-of-memory.md": 1, "docs/tasks.md": 2}
 
 with tempfile.TemporaryDirectory() as folder:
     @functools.cache

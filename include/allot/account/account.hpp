@@ -134,7 +134,7 @@ class account {
 
     /// Reserves bytes of the parent beyond what is used and reserved now: until the result ends, the account can charge
     /// that many further bytes, again and again, without asking its parent. Bytes that were used before and are
-    /// refunded return to the parent. Waits patiently (docs/reclaim.md); `0_ms`: not at all.
+    /// refunded return to the parent. Waits patiently (docs/short-of-memory.md); `0_ms`: not at all.
     /// Returns: a false reservation, whose status says why, if refused; nothing has changed then. Reserved bytes count
     /// as used in the status.
     account_reservation reserve_for(std::size_t bytes, const wait_limit& wait) noexcept {
@@ -181,7 +181,7 @@ class account {
     void set_watermark(std::size_t bytes) noexcept { detail::set_watermark(node_, bytes); }
     std::size_t limit() const noexcept { return node_.totals().limit(); }
     /// What the limit bounds: own charges, and the subtree charges of the children; with bytes that are kept for a
-    /// request that waits and is due (docs/reclaim.md). In bytes.
+    /// request that waits and is due (docs/short-of-memory.md). In bytes.
     std::size_t used() const noexcept {
         const locked scope(node_);
         return node_.used() + detail::kept(node_);

@@ -17,7 +17,8 @@
 //
 // A step returns served: something has changed, make the attempt; moved_on: it has nothing more, take the next step; or
 // gave_up: the request has failed. Steps keep their own position, so each is asked where it stopped.
-// A product whose set has no accounts passes no_level: those steps are no code there.
+// step_after_refusal() says which one follows an attempt that was refused; the picture in docs/short-of-memory.md is
+// drawn from it. A product whose set has no accounts passes no_level: those steps are no code there.
 // Invariant: no lock is held between two steps. Cost: nothing before the first refusal. Threads: the request's own.
 // Source: HPCC roxiemem's checkLimit and releaseBuffers, 2010 and 2011; its order of spills by cost, 2013.
 #pragma once
@@ -31,6 +32,14 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 enum class climbed : std::uint8_t { moved_on, served, gave_up };
+
+// In the order in which they are taken: one that has nothing more leads to the next.
+enum class ladder_step : std::uint8_t { own_idle, tenants, arena, in_transit, reclaimers, wait, top };
+
+constexpr ladder_step step_after_refusal(ladder_step served) noexcept {
+    if (served == ladder_step::in_transit || served == ladder_step::wait) return ladder_step::own_idle;
+    return served == ladder_step::reclaimers ? ladder_step::tenants : served;
+}
 
 // The steps of a request that only an account can refuse.
 struct no_own_steps {
@@ -47,7 +56,7 @@ struct no_level {
 //   level:  ask_tenants(asked), call_reclaimers(asked), wait(asked), granted(asked)
 template <class Own, class Level, class Attempt>
 ALLOT_NOINLINE auto climb(memory_request& asked, Own& own, Level& level, Attempt attempt) -> decltype(attempt()) {
-    enum class step : std::uint8_t { own_idle, tenants, arena, in_transit, reclaimers, wait, top };
+    using step = ladder_step;
     const auto take = [&](step s) {
         if constexpr (Own::any) {
             if (s == step::own_idle) return own.return_idle(asked);
@@ -81,8 +90,7 @@ ALLOT_NOINLINE auto climb(memory_request& asked, Own& own, Level& level, Attempt
             if constexpr (Level::any) level.granted(asked);
             return got;
         }
-        if (now == step::in_transit || now == step::wait) now = step::own_idle;
-        else if (now == step::reclaimers) now = step::tenants;
+        now = step_after_refusal(now);
     }
     return {};
 }

@@ -11,8 +11,8 @@
 // quotas to one account add up. What a batch needs is computed when it is granted, from what is in use then, and is
 // granted in one step. While it waits it keeps nothing that it had not before: it is one request in the queue of the
 // account that refuses it, patiently; so one that is large is passed by others a bounded number of times
-// (docs/reclaim.md). One that cannot fit is refused at once; one of whose accounts closes, or gets too low a limit,
-// then.
+// (docs/short-of-memory.md). One that cannot fit is refused at once; one of whose accounts closes, or gets too low a
+// limit, then.
 // Invariant: at any moment the parent counts all promises of a batch, or those before. Cost: 512 bytes, and 104 bytes
 // per promise; the tree's lock for each batch. Threads: one at a time; while a request is queued: cancel() alone, by
 // any.
