@@ -134,6 +134,29 @@ TEST_CASE("each tree that waits for an arena is woken, and each request of it th
     for (unsigned i = 0; i != 4; ++i) (i % 2 == 0 ? a : b).release(rows[i]);
 }
 
+TEST_CASE("a refund in the tree of a row that waits for pages has it look into caches of other trees",
+          "[model][levels]") {
+    const support::rescue ends{"a row that waits for slots in caches of another tree"};
+    account here{name{"here"}}, query{here, name{"query"}}, there{name{"there"}};
+    pages shared{limit{1_MiB}, small};
+    allot::row_manager<of_pages> mine{shared, here}, other{shared, there};
+    query.charge(1000);
+    std::vector<void*> held;
+    while (void* const row = other.try_allocate(200)) held.push_back(row);
+    const auto page_of = [](const void* row) { return reinterpret_cast<std::uintptr_t>(row) / small.bytes; };
+    const std::uintptr_t page = page_of(held[held.size() / 2]);
+    void* row = nullptr;
+    const auto refund = [&] {
+        for (void*& each : held)
+            if (page_of(each) == page) other.release(std::exchange(each, nullptr)); // the last ones into a cache
+        query.refund(1000);
+    };
+    CHECK(is_woken(here, [&] { return (row = mine.allocate_for(50'000, allot::forever)) != nullptr; }, refund));
+    mine.release(row);
+    for (void* const each : held)
+        if (each != nullptr) other.release(each);
+}
+
 TEST_CASE("a buffer waits for a pool's own limit, and another tree releases", "[model][levels]") {
     const support::rescue ends{"a buffer that waits for one of another tree"};
     account here{name{"here"}}, there{name{"there"}};

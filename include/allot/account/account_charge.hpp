@@ -47,7 +47,7 @@ inline void log_event(account_node& a, const char* what, std::size_t bytes) noex
 // Counts a forced charge beyond a limit, and closes the credit of the leaves below that limit.
 inline void charged_beyond(account_node& a, const tree_node::limit_check& found) noexcept {
     found.at->totals().count_beyond();
-    a.tree().looks_at_all = true; // for floors of what is charged already, which need nothing more where none is free
+    a.tree().look_at_all(); // for floors of what is charged already, which need nothing more where none is free
     a.tree().note_exceeded();
     a.tree().close_credits_where_exceeded(a);
 }

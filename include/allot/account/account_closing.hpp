@@ -150,7 +150,7 @@ inline bool leave_tree(account_node& a) noexcept {
     if (above == nullptr) return true;
     a.detach();
     a.tree().leave_owed(a);
-    a.tree().looks_at_all = true; // what it held is free above
+    a.tree().look_at_all(); // what it held is free above
     end_if_drained(*above);
     return true;
 }

@@ -53,7 +53,7 @@ inline void end_reservation(const reserved_bytes& has, std::size_t keeps) noexce
     const bool to_come = has.kind == reserves::to_come, ends = keeps == 0;
     const std::size_t fewer = has.bytes - keeps;
     change_tree(a, [&](tree_change& now) {
-        now.tree.looks_at_all = true;
+        now.tree.look_at_all();
         if (a.totals().owed() != 0) now.tree.note_owed_less();
         now.tree.reservations -= to_come && ends;
         if (!a.life.is_closed()) {

@@ -94,8 +94,8 @@ struct account_tree {
     account_peak* peak_copy = nullptr;
     sys::mutex shape{lock_rank::tree_shape};
     ALLOT_NO_UNIQUE_ADDRESS detail::reclaimers reclaimers; // the mutex guards their list
-    // A copy of the peak is kept, accounts have drained, threads sleep, requests wait, bytes to come are reserved, some
-    // are owed, there is a watermark, or:
+    // A copy of the peak is kept, accounts have drained, threads sleep, bytes to come are reserved, some are owed,
+    // there is a watermark, or:
     bool acts_at_unlock = false;
     bool looks_at_all = false; // for requests that fit: at every level, at the next unlock
     bool may_grant = false;    // a queued reservation, at this unlock
@@ -133,15 +133,19 @@ struct account_tree {
     void set_asks_for_queued(bool now) noexcept { set_frees_ahead(queued, now); }
     bool has_injectors() const noexcept { return injectors.load(std::memory_order_relaxed) != 0; }
 
-    // Accounts have been closed, or a limit is lower: requests that wait look whether that ends their wait. Requires
-    // the lock.
-    void announce_end() noexcept {
+    // The next unlock looks for requests that fit, at every level. Requires the lock, as the next two.
+    void look_at_all() noexcept {
         looks_at_all = true;
+        acts_at_unlock = acts_at_unlock || has_waiters();
+    }
+    // Accounts have been closed, or a limit is lower: requests that wait look whether that ends their wait.
+    void announce_end() noexcept {
+        look_at_all();
         // One that tries may have looked before; and one of those that it charges, too, may be closed.
         note_missed([](const waiter& w) { return w.trying || w.charges_others; });
         wake_watches();
     }
-    // They look whether what they wait for is there. Requires the lock.
+    // They look whether what they wait for is there.
     void wake_watches() noexcept {
         for (closing_watch* w = watches.first(); w != nullptr; w = watches.after(*w)) w->spot.signal(w->closed);
     }
@@ -270,7 +274,7 @@ struct account_tree {
         if (less) note_owed_less();
     }
     void note_owed_less() noexcept {
-        looks_at_all = true;
+        look_at_all();
         note_missed([](const waiter&) { return true; });
     }
     void forget_owed(tree_node& to) noexcept {
@@ -308,7 +312,7 @@ struct account_tree {
             }
             r.bytes += leaf->close_credit();
         }
-        looks_at_all = looks_at_all || (r.bytes != 0 && has_waiters()); // patient ones
+        if (r.bytes != 0 && has_waiters()) look_at_all(); // for patient ones
         return r;
     }
     // Closes the credit of all leaves at and below `within`. Requires the lock, which others get between some and more.

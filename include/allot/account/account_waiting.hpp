@@ -352,7 +352,7 @@ ALLOT_COLD inline void announce_unused(const account_node& a) noexcept {
             for (const tree_node* n = &a; n != nullptr; n = n->parent())
                 if (const_cast<tree_node*>(n)->waits().announce()) now.tree.set_asks_for_queued(true);
             if (a.has_children()) { // reclaimers here may help below, too (reclaimer::reach)
-                now.tree.looks_at_all = true;
+                now.tree.look_at_all();
                 now.tree.note_missed([&](const waiter& w) {
                     const tree_node& level = w.trying ? *w.in : *w.at;
                     return &level != &a && level.is_below(a);

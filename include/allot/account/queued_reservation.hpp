@@ -157,7 +157,7 @@ class queued_reservation final : threadless_request {
             if (level->is_below(*w.in)) {
                 queue_of(w).sleep(w, tree.waits);
                 if (moves) tree.note_missed(w);
-                return tree.looks_at_all = true, false; // for those that did not fit beside its try
+                return tree.look_at_all(), false; // for those that did not fit beside its try
             }
             queue_of(w).remove(w);
             while (!w.in->is_below(*level)) level = level->above(); // of two accounts beside each other
@@ -165,7 +165,7 @@ class queued_reservation final : threadless_request {
             if (moves) tree.note_missed(w);
         }
         leave(tree);
-        tree.looks_at_all = true; // for those behind it
+        tree.look_at_all(); // for those behind it
         return true;
     }
     granted_call make(waiter& w, account_tree& tree) noexcept override {

@@ -126,6 +126,13 @@ inline waiter* choose_at(tree_node& level, account_tree& tree, bool all, waiter*
         all ? SIZE_MAX : max(room, promised) - promised, tree.waits,
         [&](waiter& w) { return should_try(w, tree.waits) && (w.queued == nullptr || may_grant(tree)); }, woken);
 }
+// Whether bytes that became free at and above an account serve nobody: known without a look at each that waits.
+inline bool serves_nobody(const account_node& at, const account_tree& tree) noexcept {
+    if (tree.waits_for_others != 0 || undoing::now() != nullptr) return false;
+    const tree_node* n = &at;
+    while (n != nullptr && n->waits().has_none_for(n->totals().room())) n = n->parent();
+    return n == nullptr;
+}
 inline waiter* choose_from(const account_node& at, account_tree& tree) noexcept {
     waiter* woken = nullptr;
     for (tree_node* n = &const_cast<account_node&>(at); n != nullptr; n = n->parent())
@@ -188,14 +195,15 @@ inline bool is_patient(const charge_wait& most) noexcept { return most.wait != n
 // A request that fits passes those that wait first at its levels. `own`: its waiter. Requires the lock.
 inline void note_passed(const account_node& by, std::size_t bytes, const waiter* own, bool waits = true,
                         bool patient = true) noexcept {
+    const auto count = [&](waiter* first, bool of_patient) ALLOT_ALWAYS_INLINE_LAMBDA {
+        if (first == nullptr || first == own || first->looks) return;
+        ++first->passed;
+        if (waits && (patient || !of_patient) && !first->is_due() && ++first->bypasses == waiter::most_bypasses)
+            by.tree().note_due();
+    };
     for (const tree_node* n = &by; n != nullptr && bytes != 0; n = n->parent()) {
-        for (const bool of_patient : {false, true}) {
-            waiter* const first = n->waits().first(of_patient);
-            if (first == nullptr || first == own || first->looks) continue;
-            ++first->passed;
-            if (waits && (patient || !of_patient) && !first->is_due() && ++first->bypasses == waiter::most_bypasses)
-                by.tree().note_due();
-        }
+        const wait_queue& here = n->waits();
+        if (!here.empty()) count(here.first(false), false), count(here.first(true), true);
         bytes = passed_on(*n, bytes);
     }
 }
@@ -218,8 +226,10 @@ inline const waiter* due_ahead(const account_node& by, std::size_t bytes, const 
 }
 // The same of a request that is granted next, if there is none.
 inline const waiter* goes_behind(const account_node& by, std::size_t bytes, const charge_wait& most) noexcept {
-    if (const waiter* const due = due_ahead(by, bytes, most)) return due;
-    return note_passed(by, bytes, of_this_thread.trying, may_wait(by, most), is_patient(most)), nullptr;
+    const bool waits = may_wait(by, most);
+    if (waits)
+        if (const waiter* const due = due_ahead(by, bytes, most)) return due;
+    return note_passed(by, bytes, of_this_thread.trying, waits, is_patient(most)), nullptr;
 }
 // The same for a waiter without a thread.
 inline const waiter* goes_behind(const account_node& by, std::size_t bytes, const waiter& queued) noexcept {

@@ -270,13 +270,18 @@ class wait_queue {
         first_->level.missed -= w.missed;
         return std::exchange(w.missed, false);
     }
+    // Whether none of those that wait here tries for so few bytes, nor for news.
+    bool has_none_for(std::size_t room) const noexcept {
+        if (first_ == nullptr) return true;
+        const waits_of_level& l = first_->level;
+        return room < l.least && l.next_announced == nullptr && l.missed == 0;
+    }
     // Chooses those that may try now, in front of `woken`; signal() them without the lock. `room`: bytes that the level
     // has free beside those that others try for; SIZE_MAX: not known. `fits(waiter&)`: whether its request would fit,
     // or can never, or it looks and has missed something.
     template <class Fits> waiter* choose(std::size_t room, waits_of_tree& tree, Fits fits, waiter* woken) noexcept {
-        if (first_ == nullptr) return woken;
+        if (has_none_for(room)) return woken;
         waits_of_level& l = first_->level;
-        if (room < l.least && l.next_announced == nullptr && l.missed == 0) return woken;
         const waiter* due = nullptr; // later ones wait for it
         std::size_t least = SIZE_MAX;
         bool reached = false; // the next one that tries for unused memory
