@@ -322,7 +322,7 @@ class account {
     void keep_peak(account_peak* copy) noexcept {
         detail::change_tree(node_, [&](detail::tree_change& now) {
             now.tree.peak_copy = copy;
-            now.tree.acts_at_unlock = true;
+            now.tree.act_at_unlock();
             if (copy != nullptr) now.tree.recall_credit(now.tree.root()); // else credit would count as used
         });
     }

@@ -84,7 +84,7 @@ inline void end_if_drained(account_node& a) noexcept {
     if (!a.life.ends_by_itself()) return;
     a.life.queue_before(a.tree().drained);
     a.tree().drained = &a;
-    a.tree().acts_at_unlock = true;
+    a.tree().act_at_unlock();
 }
 ALLOT_COLD inline void count_closing(account_node& a, unsigned at, int by) noexcept {
     change_tree(a, [&](tree_change&) {

@@ -314,7 +314,8 @@ struct reserving {
             a.tree().reservations += c.kind == reserves::to_come;
         }
         has.by = &a, has.bytes = c.wanted, has.kind = c.kind;
-        a.tree().acts_at_unlock = a.tree().looks_at_all = true; // for requests that the reservation covers
+        a.tree().act_at_unlock();
+        a.tree().look_at_all(); // for requests that the reservation covers
     }
 };
 

@@ -94,10 +94,11 @@ struct account_tree {
     account_peak* peak_copy = nullptr;
     sys::mutex shape{lock_rank::tree_shape};
     ALLOT_NO_UNIQUE_ADDRESS detail::reclaimers reclaimers; // the mutex guards their list
-    // A copy of the peak is kept, accounts have drained, threads sleep, bytes to come are reserved, some are owed,
-    // there is a watermark, or:
-    bool acts_at_unlock = false;
-    bool looks_at_all = false; // for requests that fit: at every level, at the next unlock
+    // What the next unlock does. acts: a copy of the peak is kept, accounts have drained, threads sleep, bytes to come
+    // are reserved, some are owed, there is a watermark, or what waits has changed.
+    enum class unlocking : std::uint8_t { unlocks, serves_waiters, acts };
+    unlocking at_unlock = unlocking::unlocks;
+    bool looks_at_all = false; // for requests that fit: at every level
     bool may_grant = false;    // a queued reservation, at this unlock
     mutable std::atomic<std::uint32_t> number_at{0};
     waits_of_tree waits;
@@ -128,15 +129,17 @@ struct account_tree {
     // Requires the lock, as the next one.
     void add_watermark() noexcept {
         set_frees_ahead(watermarks, true);
-        acts_at_unlock = true;
+        act_at_unlock();
     }
     void set_asks_for_queued(bool now) noexcept { set_frees_ahead(queued, now); }
     bool has_injectors() const noexcept { return injectors.load(std::memory_order_relaxed) != 0; }
 
-    // The next unlock looks for requests that fit, at every level. Requires the lock, as the next two.
+    // Requires the lock, as the next three.
+    void act_at_unlock() noexcept { at_unlock = unlocking::acts; }
+    // The next unlock looks for requests that fit, at every level.
     void look_at_all() noexcept {
         looks_at_all = true;
-        acts_at_unlock = acts_at_unlock || has_waiters();
+        if (has_waiters()) act_at_unlock();
     }
     // Accounts have been closed, or a limit is lower: requests that wait look whether that ends their wait.
     void announce_end() noexcept {
@@ -154,7 +157,7 @@ struct account_tree {
     // the mutex.
     ALLOT_NOINLINE void sleep_unlocked() noexcept {
         ++sleeping;
-        acts_at_unlock = true;
+        act_at_unlock();
         const std::uint32_t begun = changes.load(std::memory_order_relaxed);
         lock.unlock();
         check_no_lock_is_held("sleeps");
@@ -187,11 +190,12 @@ struct account_tree {
         waits.begin_try(w);
         waiters_.store(waiters_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         if (!w.looks) set_strain(strain.load(std::memory_order_relaxed) + one_waiter);
-        acts_at_unlock = true;
+        act_at_unlock();
     }
     void remove(waiter& w) noexcept {
         if (w.trying) waits.triers.remove(w);
         waits.all.remove(w);
+        act_at_unlock();
         waits_for_others -= w.kind != 0;
         waiters_.store(waiters_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
         if (w.looks) return;
@@ -256,7 +260,7 @@ struct account_tree {
     void note_owed(tree_node& to, const tree_node* by) noexcept {
         to.owed_by_ = to.totals().owed() == 0 || to.owed_by_ == by ? by : nullptr;
         if (!std::exchange(to.is_owed_, true)) owed.add(to);
-        acts_at_unlock = true;
+        act_at_unlock();
     }
     // Free bytes pay what is owed before they are granted: first what the pool owes at which they became free. Requests
     // that wait hear of it, since more of a pool's blocks are then for all.

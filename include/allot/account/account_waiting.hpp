@@ -103,7 +103,7 @@ class waiting_request {
             now.look_from(*w_.by);
             if (w_.kinds != 0) now.tree.announce(waits_for_levels().remove(place_), nullptr);
             if (verdict_ == verdict::roll_back && now.tree.judged.by->sees_refunds) { // it sleeps until memory is free
-                now.tree.acts_at_unlock = true;
+                now.tree.act_at_unlock();
                 now.tree.frees.add_judge();
             }
         });

@@ -15,8 +15,8 @@
 // Nothing of the tree is touched then, since its root may end. What the list names is kept meanwhile: a waiter until it
 // has its signal, the judge by enter(), the account of a granted reservation as by a refund, one that has drained until
 // its own end.
-// Invariant: the braces of a change only unlock. Cost: one test of the tree where nobody waits, two for bytes that became
-// free; a dozen instructions a level where nobody waits for so few. Threads: its own.
+// Invariant: the braces of a change only unlock. Cost: one test of the tree where nobody waits; a dozen instructions a
+// level where nobody waits for so few bytes as became free. Threads: its own.
 #pragma once
 
 #include <allot/account/account_lifetime.hpp>
@@ -70,7 +70,7 @@ class tree_change {
     }
     // Bytes of the account are refunded.
     ALLOT_ALWAYS_INLINE tree_change(const account_node& a, adopt_lock_t, std::size_t refunds) noexcept
-        : tree(a.tree()), at_(&a), refunds_(refunds) {}
+        : tree(a.tree()), at_(&a), refunds_(refunds), looks_(true) {}
     tree_change(const tree_change&) = delete;
     tree_change& operator=(const tree_change&) = delete;
     ALLOT_ALWAYS_INLINE ~tree_change() {
@@ -88,8 +88,8 @@ class tree_change {
     }
     ALLOT_ALWAYS_INLINE void unlock_and_do() noexcept {
         holds_ = false;
-        if (ALLOT_UNLIKELY(tree.acts_at_unlock || may_serve())) choose_and_do(*at_, refunds_, looks_, slept_);
-        else tree.lock.unlock();
+        if (ALLOT_LIKELY(!acts())) tree.lock.unlock();
+        else choose_and_do(*at_, refunds_, looks_, slept_);
     }
     // The same, but calls nobody.
     void unlock_and_wake() noexcept {
@@ -113,10 +113,11 @@ class tree_change {
     account_tree& tree;
 
   private:
-    // Whether the change may serve requests that wait. No code where it only charges.
-    ALLOT_ALWAYS_INLINE bool may_serve() const noexcept {
-        return (looks_ || refunds_ != 0 || slept_ != nullptr) && ALLOT_UNLIKELY(tree.has_waiters()) &&
-               (slept_ != nullptr || !serves_nobody(*at_, tree));
+    // Whether there is more to do than to unlock. A change that only charges serves no request that waits.
+    ALLOT_ALWAYS_INLINE bool acts() const noexcept {
+        using unlocking = account_tree::unlocking;
+        if (ALLOT_LIKELY(tree.at_unlock == unlocking::unlocks)) return false;
+        return tree.at_unlock == unlocking::acts || slept_ != nullptr || (looks_ && !serves_nobody(*at_, tree));
     }
     // Which calls of others the thread may make behind the unlock; those that it may not are left to a later change.
     enum class calls : std::uint8_t {
@@ -126,7 +127,7 @@ class tree_change {
     };
     void unlock_and_wake(calls may, granted_call& granted) noexcept {
         holds_ = false;
-        if (tree.acts_at_unlock || may_serve()) choose_and_wake(*at_, refunds_, looks_, slept_, may, granted);
+        if (acts()) choose_and_wake(*at_, refunds_, looks_, slept_, may, granted);
         else tree.lock.unlock();
     }
     // Takes values: the object of a change where nobody waits is in registers.
@@ -157,7 +158,7 @@ class tree_change {
             if (refunds != 0) note_refund(at, refunds, tree);
             if (slept != nullptr) let_pass_behind(*slept, tree);
             if (at_all) woken = choose_of_all(tree, nullptr);
-            else if (looks || refunds != 0) woken = choose_from(at, tree);
+            else if (looks) woken = choose_from(at, tree);
             while (waiter* const first = take_queued(woken)) {
                 granted = first->queued->make(*first, tree);
                 if (tree.peak_copy != nullptr) copy_peak(tree.root(), *tree.peak_copy);
@@ -172,9 +173,12 @@ class tree_change {
         }
         tree.wake_sleepers();
         const bool reports = tree.frees.go_to_judge();
-        tree.acts_at_unlock = tree.reservations != 0 || !tree.owed.empty() || tree.peak_copy != nullptr ||
-                              tree.drained != nullptr || reports || tree.sleeping != 0 || tree.has_watermarks() ||
-                              (tree.looks_at_all && tree.has_waiters());
+        const bool acts = tree.reservations != 0 || !tree.owed.empty() || tree.peak_copy != nullptr ||
+                          tree.drained != nullptr || reports || tree.sleeping != 0 || tree.has_watermarks() ||
+                          (tree.looks_at_all && tree.has_waiters());
+        tree.at_unlock = acts                 ? account_tree::unlocking::acts
+                         : tree.has_waiters() ? account_tree::unlocking::serves_waiters
+                                              : account_tree::unlocking::unlocks;
         const judged_by judged = tree.judged;
         const std::size_t free_at_root = refunds != 0 && reports ? tree.root().headroom() : 0;
         const bool tells = judged.by != nullptr && (free_at_root != 0 || judged.by->has_signals());
@@ -215,7 +219,7 @@ class tree_change {
 
     const account_node* at_; // what is chosen may be refused here and above
     const std::size_t refunds_ = 0;
-    bool looks_ = false;      // for requests that fit
+    bool looks_ = false;      // for requests that fit: bytes may have become free
     bool holds_ = true;       // the lock
     waiter* slept_ = nullptr; // one that goes to sleep
 };
