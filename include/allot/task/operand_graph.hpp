@@ -83,7 +83,7 @@ template <spillable T> class operand_graph {
     /// several times, as a kernel of a task. `says`: what it needs beside its inputs.
     /// Throws: std::bad_alloc; std::invalid_argument for an operand that is not there, or whose result has ended, as it
     /// may once the graph has started. Of a group that has ended it is withdrawn.
-    template <class Compute> id add(const task_needs& says, std::vector<id> inputs, Compute compute) {
+    template <class Compute> id add(const task_needs& says, const std::vector<id>& inputs, Compute compute) {
         std::unique_ptr<node> made = std::make_unique<node_of<Compute>>(*this, says, std::move(compute));
         id at = 0;
         bool is_ready = false;

@@ -121,4 +121,4 @@ TEST_CASE("no number that is shown exceeds its limit", "[task][reservation]") {
     run(support::in_short_run() ? 200 : 2000);
 }
 
-TEST_CASE("no number that is shown exceeds its limit, a million times", "[.][long]") { run(1'000'000); }
+TEST_CASE("no number that is shown exceeds its limit, a million times", "[.][hours]") { run(1'000'000); }
