@@ -134,7 +134,8 @@ class trace {
     }
     figures subtree_charges() const {
         figures charged = used();
-        for (std::size_t n = 0; n != charged.size(); ++n) charged[n] = std::max(charged[n], reserved(nodes_[n]) - nodes_[n].owed);
+        for (std::size_t n = 0; n != charged.size(); ++n)
+            charged[n] = std::max(charged[n], reserved(nodes_[n]) - nodes_[n].owed);
         return charged;
     }
     figures owed() const {
