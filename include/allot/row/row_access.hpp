@@ -1,7 +1,10 @@
 // row_access: lets handles reach the core of a row manager. Internal.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
+
+#include <cstddef>
 
 namespace allot::inline ALLOT_ABI {
 
