@@ -281,7 +281,7 @@ struct last_refund : rl::test_suite<last_refund, 2> {
         memory.emplace(allot::name{"engine"}, allot::limit{3}, *tasks);
         RL_ASSERT(memory->try_charge(3));
         allot::detail::account_tree& tree = memory->node().tree();
-        tree.frees.add_judge(), tree.acts_at_unlock = true; // as behind a rollback
+        tree.frees.add_judge(), tree.act_at_unlock(); // as behind a rollback
     }
     void thread(unsigned index) {
         if (index == 0) return memory->refund(3);
