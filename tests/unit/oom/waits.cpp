@@ -703,7 +703,7 @@ TEST_CASE("an arbiter ends behind the refund that ended its root", "[oom]") {
     auto tasks = std::make_unique<arbiter>(rules{}, log_sink{hear, &at});
     auto memory = std::make_unique<account>(name{"engine"}, limit{100}, *tasks);
     memory->charge(100);
-    memory->node().tree().frees.add_judge(), memory->node().tree().acts_at_unlock = true; // as behind a rollback
+    memory->node().tree().frees.add_judge(), memory->node().tree().act_at_unlock(); // as behind a rollback
     std::jthread last([&, by = memory.get()] {
         until([&] { return !by->is_open(); });
         by->refund(100);
