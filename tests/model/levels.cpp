@@ -1,5 +1,6 @@
 // Requests that wait for a level that accounts of two trees share: an arena, a pool's own limit, a device, the system.
-// The clock is stopped while they wait, so none looks by itself: what gives memory to the level must wake them.
+// The clock is stopped while they wait, so none looks by itself: what gives memory to the level must wake them, or has
+// it unused in a cache, of any tree.
 #include <support/catch.hpp>
 #include <support/death.hpp>
 #include <support/device_sets.hpp>
@@ -134,27 +135,44 @@ TEST_CASE("each tree that waits for an arena is woken, and each request of it th
     for (unsigned i = 0; i != 4; ++i) (i % 2 == 0 ? a : b).release(rows[i]);
 }
 
-TEST_CASE("a refund in the tree of a row that waits for pages has it look into caches of other trees",
-          "[model][levels]") {
+TEMPLATE_TEST_CASE("a row that waits for pages is woken by slots that go into caches of another tree",
+                   "[model][levels]", of_pages, of_pages_counted) {
     const support::rescue ends{"a row that waits for slots in caches of another tree"};
-    account here{name{"here"}}, query{here, name{"query"}}, there{name{"there"}};
+    account here{name{"here"}}, there{name{"there"}};
     pages shared{limit{1_MiB}, small};
-    allot::row_manager<of_pages> mine{shared, here}, other{shared, there};
-    query.charge(1000);
-    std::vector<void*> held;
-    while (void* const row = other.try_allocate(200)) held.push_back(row);
+    allot::row_manager<of_pages> mine{shared, here};
+    std::optional<allot::row_manager<TestType>> other;
+    if constexpr (std::is_same_v<TestType, of_pages>) other.emplace(shared, there);
+    else other.emplace(shared);
     const auto page_of = [](const void* row) { return reinterpret_cast<std::uintptr_t>(row) / small.bytes; };
+    std::vector<void*> held;
+    while (void* const row = other->try_allocate(200)) held.push_back(row);
     const std::uintptr_t page = page_of(held[held.size() / 2]);
     void* row = nullptr;
-    const auto refund = [&] {
+    const auto release = [&] {
         for (void*& each : held)
-            if (page_of(each) == page) other.release(std::exchange(each, nullptr)); // the last ones into a cache
-        query.refund(1000);
+            if (page_of(each) == page) other->release(std::exchange(each, nullptr)); // the last ones into a cache
     };
-    CHECK(is_woken(here, [&] { return (row = mine.allocate_for(50'000, allot::forever)) != nullptr; }, refund));
+    CHECK(is_woken(here, [&] { return (row = mine.allocate_for(50'000, allot::forever)) != nullptr; }, release));
     mine.release(row);
     for (void* const each : held)
-        if (each != nullptr) other.release(each);
+        if (each != nullptr) other->release(each);
+}
+
+TEST_CASE("a row that waits for pages is woken by blocks of another tree", "[model][levels]") {
+    const support::rescue ends{"a row that waits for blocks of another tree"};
+    account here{name{"here"}};
+    pages shared{limit{1_MiB}, small};
+    allot::row_manager<of_pages> mine{shared, here};
+    allot::chunk_arena<of_pages_counted> other{shared, allot::chunk_bytes{256_KiB}};
+    std::vector<void*> held;
+    while (void* const block = other.try_allocate(3000).address) held.push_back(block);
+    void* row = nullptr;
+    const auto deallocate = [&] {
+        for (void* const each : held) other.deallocate(each);
+    };
+    CHECK(is_woken(here, [&] { return (row = mine.allocate_for(500'000, allot::forever)) != nullptr; }, deallocate));
+    mine.release(row);
 }
 
 TEST_CASE("a buffer waits for a pool's own limit, and another tree releases", "[model][levels]") {
@@ -169,14 +187,18 @@ TEST_CASE("a buffer waits for a pool's own limit, and another tree releases", "[
     const auto wait = [&] { return bool(got = memory.allocate_for(here, 2_MiB, allot::forever)); };
     CHECK(is_woken(here, wait, [&] { held.release(); }));
     got.release();
-    // Small ones, in caches of the pool: seen at a look of its own.
+    // Small ones, in caches of the pool.
     std::vector<allot::buffer> all;
     while (allot::buffer b = memory.try_allocate(there, 5'000)) all.push_back(std::move(b));
-    std::thread waits{[&] { static_cast<void>(wait()); }};
-    while (here.stats().waiting == 0) std::this_thread::yield();
-    all.clear();
-    waits.join();
-    CHECK(bool(got));
+    const auto wait_for_one = [&] { return bool(got = memory.allocate_for(here, 5'000, allot::forever)); };
+    CHECK(is_woken(here, wait_for_one, [&] { all.pop_back(); }));
+    got.release();
+    while (allot::buffer b = memory.try_allocate(there, 5'000)) all.push_back(std::move(b));
+    CHECK(is_woken(here, wait, [&] { all.clear(); }));
+    // A higher limit.
+    got.release();
+    held = memory.allocate(there, 3_MiB);
+    CHECK(is_woken(here, wait, [&] { pool.set_limit(6_MiB); }));
 }
 
 TEST_CASE("device memory waits for what an allocator of another tree frees", "[model][levels][device]") {

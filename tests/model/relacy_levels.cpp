@@ -1,20 +1,17 @@
-// account/level_waits.hpp, the code itself: two requests of two trees that wait for a level, as account_waiting.hpp
+// account/shared_level.hpp, the code itself: two requests of two trees that wait for a level, as account_waiting.hpp
 // does, and a giver, whose memory serves both. Held: both are served, so no wake-up is lost.
 #include "relacy_code.hpp"
 
-#include <allot/account/level_waits.hpp>
+#include <allot/account/shared_level.hpp>
 #include <allot/sync/full_fence.hpp>
 
 namespace {
 
-using allot::detail::level_waits;
-namespace level_kind = allot::detail::level_kind;
-
-constexpr const char* arena = "arena";
+using allot::detail::shared_level;
 
 struct level : rl::test_suite<level, 3> {
     struct shared {
-        level_waits waits;
+        shared_level arena{"arena"};
         std::atomic<unsigned> free{0}; // page_limit: what is not taken
         int trees[2];
     };
@@ -30,19 +27,18 @@ struct level : rl::test_suite<level, 3> {
     void wait(unsigned tree) {
         if (take()) return;
         allot::sys::parking spot;
-        level_waits::place mine{&all->trees[tree], nullptr, spot};
-        RL_ASSERT(all->waits.add(
-            mine, {.outcome = allot::charge_outcome::over_limit, .by = allot::refuser::arena, .name = arena}));
+        allot::detail::shared_waits mine{spot, false};
+        RL_ASSERT(mine.add(all->arena, &all->trees[tree]));
         allot::full_fence();
         while (!take()) { // waiting_request::sleep
             spot.wait_until(allot::sys::parking::never);
-            static_cast<void>(all->waits.take(mine));
+            mine.take_news([](const shared_level&, shared_level::news) {});
         }
-        static_cast<void>(all->waits.remove(mine));
+        mine.remove([](const shared_level&, shared_level::news) {});
     }
     void give() { // page_limit::put_back
         all->free.fetch_add(1, std::memory_order_seq_cst);
-        all->waits.gave(level_kind::arena, arena);
+        all->arena.gave();
     }
     void thread(unsigned index) {
         if (index != 2) return wait(index);

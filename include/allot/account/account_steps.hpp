@@ -9,7 +9,7 @@
 //   wait          account_waiting.hpp
 // What a level has to have returned ahead (free_ahead.hpp) takes the same steps, but waits for nobody.
 // Invariant: `at_` is what refused the last attempt, and may ever grant it; null: a step here cannot help.
-// Cost: 880 bytes of stack, the waiter in it, after a refusal. Threads: the request's own.
+// Cost: 1,088 bytes of stack, the waiter in it, after a refusal. Threads: the request's own.
 // Source: HPCC roxiemem's releaseBuffers, 2011: one spill per shortage.
 #pragma once
 
@@ -150,8 +150,8 @@ class account_steps {
 
   private:
     bool may_sweep(const memory_request& asked) noexcept {
-        return most_cost_ != reclaimer::idle && waiting_request::level(by_, asked.why).tree().reclaimers.any_costly() &&
-               follow_refuser(asked, true);
+        return most_cost_ != reclaimer::idle &&
+               waiting_request::waits_at(by_, asked.why).tree().reclaimers.any_costly() && follow_refuser(asked, true);
     }
     // The calls of all that may help, in order, until one of them ends the shortage.
     struct pass {

@@ -8,9 +8,9 @@
 #pragma once
 
 #include <allot/account/judge.hpp>
-#include <allot/account/level_waits.hpp>
 #include <allot/account/observers.hpp>
 #include <allot/account/reclaimers.hpp>
+#include <allot/account/shared_level.hpp>
 #include <allot/account/tree_lock.hpp>
 #include <allot/account/tree_node.hpp>
 #include <allot/account/wait_queue.hpp>
@@ -42,6 +42,8 @@ struct closing_watch {
 };
 
 struct account_node; // account_node.hpp
+
+inline bool is_freed_unseen(const shared_level* of) noexcept { return of != nullptr && of->is_freed_unseen(); }
 
 // News that memory of a tree was freed, or has become unused, for the judge, once it has rolled a thread back, and for
 // passes that ask each object once for idle memory: one that was asked may have some later. One word:
@@ -102,7 +104,7 @@ struct account_tree {
     bool may_grant = false;    // a queued reservation, at this unlock
     mutable std::atomic<std::uint32_t> number_at{0};
     waits_of_tree waits;
-    std::uint32_t waits_for_others = 0; // for levels that are no accounts
+    std::uint32_t waits_for_unseen = 0; // requests whose level is freed unseen
     std::uint32_t reservations = 0;     // of bytes to come
     tree_node::owed_nodes owed;
     intrusive_list<closing_watch, &closing_watch::place> watches;
@@ -196,7 +198,7 @@ struct account_tree {
         if (w.trying) waits.triers.remove(w);
         waits.all.remove(w);
         act_at_unlock();
-        waits_for_others -= w.kind != 0;
+        waits_for_unseen -= is_freed_unseen(w.short_of);
         waiters_.store(waiters_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
         if (w.looks) return;
         const std::uint32_t left = strain.load(std::memory_order_relaxed) - one_waiter;
@@ -212,11 +214,10 @@ struct account_tree {
         for (waiter* w = waits.all.first(); w != nullptr; w = waits.all.after(*w))
             if (holds(*w)) note_missed(*w);
     }
-    // The same for those that wait for levels that are no accounts. `got`: who got the news.
-    void announce(const level_waits::news& n, const waiter* got) noexcept {
-        if (n.kinds == 0) return;
+    // The same for those that wait for a shared level, but for one.
+    void note_missed_at(const shared_level& at, const waiter* but) noexcept {
         note_missed([&](const waiter& w) {
-            return (&w != got || n.from_others) && ((w.trying ? w.kinds : w.kind) & n.kinds) != 0;
+            return &w != but && w.shared != nullptr && (w.trying ? w.shared->has(at) : w.short_of == &at);
         });
     }
 

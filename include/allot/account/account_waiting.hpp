@@ -12,8 +12,8 @@
 #include <allot/account/command.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/account/ladder.hpp>
-#include <allot/account/level_waits.hpp>
 #include <allot/account/memory_request.hpp>
+#include <allot/account/shared_level.hpp>
 #include <allot/account/tree_change.hpp>
 #include <allot/account/wait_order.hpp>
 #include <allot/account/wait_queue.hpp>
@@ -50,7 +50,7 @@ class waiting_request {
     // Only a level that others may come below is waited for; not by a thread that others may wait for.
     static bool is_possible(const account_node& by, const memory_request& asked) noexcept {
         if (!is_at_limit(by, asked.why)) return false;
-        const locked_tree scope(level(by, asked.why));
+        const locked_tree scope(waits_at(by, asked.why));
         return can_fit(limited(by, asked), asked.why, asked.why.requested);
     }
     static bool is_at_limit(const account_node& by, const charge_status& why) noexcept {
@@ -62,15 +62,16 @@ class waiting_request {
                (why.outcome == charge_outcome::over_limit || why.outcome == charge_outcome::no_address_space ||
                 why.outcome == charge_outcome::no_memory || why.outcome == charge_outcome::held_back);
     }
-    // A level that is no account is waited for at the root; what gives it memory signals place_.
-    static const account_node& level(const account_node& by, const charge_status& why) noexcept {
+    // The account in whose queue it waits: for a shared level at the root, and what gives it memory signals shared_.
+    static const account_node& waits_at(const account_node& by, const charge_status& why) noexcept {
         return is_account(why) ? *refuser_in(why) : by.root();
     }
 
     // `end`: of the wait, on fine_clock. Requires: the thread holds no lock.
     waiting_request(const account_node& by, const memory_request& asked, std::uint64_t end) noexcept
-        : by_(by), in_(level(by, asked.why).root()), judged_(judged_thread_of(in_)),
-          task_(memory_of_task(judged_, in_)), cancelled_{cancelled_by(asked.wait), spot()}, end_(end) {
+        : by_(by), in_(waits_at(by, asked.why).root()), judged_(judged_thread_of(in_)),
+          task_(memory_of_task(judged_, in_)), shared_(spot(), !is_patient(asked)),
+          cancelled_{cancelled_by(asked.wait), spot()}, end_(end) {
         const charge_status& why = asked.why;
         w_.by = &limited(by, asked);
         w_.judged = judged_;
@@ -80,10 +81,11 @@ class waiting_request {
         w_.reserves = asked.reserves;
         w_.patient = asked.wait != nullptr && asked.wait->is_patient;
         tries_ = why.outcome != charge_outcome::held_back;
-        if (!is_account(why)) w_.kinds = level_kind::of(why), waits_for_levels().add(place_, why);
+        w_.shared = &shared_;
         change_tree(in_, [&](tree_change& now) {
             now.tree.add(w_);
-            enter(now.tree, level(by, why));
+            enter(now.tree, waits_at(by, why));
+            if (!is_account(why)) shared_.add(level_of(asked), &in_.tree());
         });
         if (&by_.root() != &in_) {
             const locked_tree scope(by_.root());
@@ -91,6 +93,7 @@ class waiting_request {
         }
         full_fence(); // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
         if (!w_.patient) settle_waits(account_node::of(*w_.in)); // caches below are emptied, and stay so
+        shared_.settle();
     }
     waiting_request(const waiting_request&) = delete;
     waiting_request& operator=(const waiting_request&) = delete;
@@ -101,7 +104,7 @@ class waiting_request {
             others_shut = w_.patient || queue().shuts();
             now.tree.remove(w_);
             now.look_from(*w_.by);
-            if (w_.kinds != 0) now.tree.announce(waits_for_levels().remove(place_), nullptr);
+            shared_.remove(announces{now.tree, w_});
             if (verdict_ == verdict::roll_back && now.tree.judged.by->sees_refunds) { // it sleeps until memory is free
                 now.tree.act_at_unlock();
                 now.tree.frees.add_judge();
@@ -112,6 +115,7 @@ class waiting_request {
             scope.tree.watches.remove(closed_);
         }
         if (!others_shut) settle_waits(account_node::of(*w_.in)); // caches may keep memory again
+        shared_.settle();
         // A request that was granted has posted that by end_try(). Given up: it ends, or goes on in another tree.
         if (judged_ != nullptr && !granted_)
             judged_->post({.what = is_ended() ? oom::event::thrown : oom::event::given_up});
@@ -123,13 +127,13 @@ class waiting_request {
     }
     // Whether the request is to be made now. False: another is first.
     bool tries() const noexcept { return tries_; }
-    bool is_in_tree_of(const charge_status& why) const noexcept { return &level(by_, why).root() == &in_; }
+    bool is_in_tree_of(const charge_status& why) const noexcept { return &waits_at(by_, why).root() == &in_; }
     // Whether it could be granted, beside what its last try took and returned. False: the arbiter knows it then, and
     // ended_by() has its verdict.
     bool can_fit_or_tell(const charge_status& why) noexcept {
         {
             const locked_tree scope(in_);
-            if (can_fit(level(by_, why), why, sum_or_max(why.requested, w_.undone_at(refuser_in(why))))) return true;
+            if (can_fit(waits_at(by_, why), why, sum_or_max(why.requested, w_.undone_at(refuser_in(why))))) return true;
         }
         if (judged_ != nullptr && !is_ended()) verdict_ = judged_->post(request(oom::event::never_fits, in_, why));
         return false;
@@ -155,14 +159,14 @@ class waiting_request {
     bool sleep(const memory_request& asked) noexcept {
         const charge_status& why = asked.why;
         if (is_ended()) return false;
-        if (tries_ && (waits_for_another(why) || widen(level(by_, why)))) return true;
+        if (tries_ && (waits_for_another(asked) || widen(waits_at(by_, why)))) return true;
         if (is_over_ || is_cancelled()) return false;
         change_tree(in_, [&](tree_change& now) {
             note_refusal(now.tree, asked);
             queue().sleep(w_, now.tree.waits);
             now.sleeps(w_);
         }); // may wake it
-        look_at_ = next_look(why);
+        look_at_ = next_look(asked);
         std::uint32_t signals = 0;
         do signals = sleep_once();
         while (sleeps_on(signals));
@@ -193,13 +197,17 @@ class waiting_request {
     // What one refused is charged to another account than `by`: a buffer's memory, also where a level above both
     // refuses it.
     static bool is_charged_elsewhere(const account_node& by, const memory_request& asked) noexcept {
-        return (asked.charges_others && !asked.of_charge) || !by.is_below(level(by, asked.why));
+        return (asked.charges_others && !asked.of_charge) || !by.is_below(waits_at(by, asked.why));
     }
     // The lowest account that is known, whose limits the request must fit.
     static const account_node& limited(const account_node& by, const memory_request& asked) noexcept {
         return is_account(asked.why) && is_charged_elsewhere(by, asked) ? *refuser_in(asked.why) : by;
     }
     static bool is_account(const charge_status& why) noexcept { return why.by == refuser::account; }
+    // Requires that no account refuses.
+    static shared_level& level_of(const memory_request& asked) noexcept {
+        return asked.refused_at != nullptr ? *asked.refused_at : the_system();
+    }
     static bool can_fit(const account_node& by, const charge_status& why, std::size_t bytes) noexcept {
         return is_account(why) ? by.can_ever_fit(bytes) : bytes <= why.limit;
     }
@@ -214,11 +222,11 @@ class waiting_request {
     void note_refusal(account_tree& tree, const memory_request& asked) noexcept {
         const charge_status& why = asked.why;
         w_.by = &limited(by_, asked);
-        w_.at = &level(by_, why);
-        tree.waits_for_others -= w_.kind != 0;
-        w_.kind = level_kind::of(why);
+        w_.at = &waits_at(by_, why);
+        tree.waits_for_unseen -= is_freed_unseen(w_.short_of);
+        w_.short_of = is_account(why) ? nullptr : &level_of(asked);
+        tree.waits_for_unseen += is_freed_unseen(w_.short_of);
         w_.used = why.used;
-        tree.waits_for_others += w_.kind != 0;
         w_.held_back = why.outcome == charge_outcome::held_back;
         w_.passes = false;
         w_.bytes = why.requested;
@@ -228,20 +236,27 @@ class waiting_request {
         for (const tree_node* n = w_.by; n != w_.in && n != nullptr; n = n->parent())
             w_.least = passed_on(*n, w_.least);
     }
-    // Waits for a level that is no account. True: for the first one of its kind, which may have had memory before.
-    bool waits_for_another(const charge_status& why) noexcept {
-        if (is_account(why) || !waits_for_levels().add(place_, why)) return false;
+    // Waits for a shared level. True: it did not before, so it may have had memory meanwhile.
+    bool waits_for_another(const memory_request& asked) noexcept {
+        if (is_account(asked.why) || shared_.has(level_of(asked))) return false;
+        bool is_new = false;
+        {
+            const locked_tree scope(in_);
+            is_new = shared_.add(level_of(asked), &in_.tree());
+        }
         full_fence();
-        const locked_tree scope(in_);
-        return w_.kinds |= level_kind::of(why), true;
+        shared_.settle();
+        return is_new;
     }
-    // News is for all of its tree.
-    void announce_news() noexcept {
-        change_tree(in_, [&](tree_change& now) {
-            now.tree.announce(waits_for_levels().take(place_), &w_);
-            now.look_from(in_);
-        });
-    }
+    // News of a shared level is for all of the tree; what the thread of `to` has given is none for it. Requires the
+    // lock.
+    struct announces {
+        account_tree& tree;
+        const waiter& to;
+        void operator()(const shared_level& at, shared_level::news got) const noexcept {
+            tree.note_missed_at(at, got == shared_level::news::own ? &to : nullptr);
+        }
+    };
     // Has caches emptied, and kept empty, of all objects below an account that refuses. True: so memory may be free
     // now. False: done before. Where accounts beside each other refuse in turn, the one above both is its place: each
     // widening leads up.
@@ -257,21 +272,21 @@ class waiting_request {
         if (widens && !w_.patient) settle_waits(*level);
         return widens;
     }
-    // When it tries though nobody wakes it: a patient one, since what is in credit and caches wakes nobody; one that
-    // waits for a level that is no account, for the caches of others, and since others return memory of the process or
-    // a device that do not know it; and one that goes behind a due one, if what its task holds is not known. And where
-    // a reclaimer tries again.
-    std::uint64_t next_look(const charge_status& why) noexcept {
-        const account_node& at = level(by_, why);
-        const std::uint64_t own = own_look(why), others = at.tree().reclaimers.try_again_at(
-                                                     at.shape(), [&](const reclaimer& r, const account& home) {
-                                                         return is_asked_at(at, r, home);
-                                                     });
+    // When it tries though nobody wakes it: one that waits for the system or a device, where others free memory that do
+    // not know it; a patient one, since what is in credit and caches wakes nobody; and one that goes behind a due one,
+    // if what its task holds is not known. And where a reclaimer tries again.
+    std::uint64_t next_look(const memory_request& asked) noexcept {
+        const account_node& at = waits_at(by_, asked.why);
+        const std::uint64_t own = own_look(), others = at.tree().reclaimers.try_again_at(
+                                                  at.shape(), [&](const reclaimer& r, const account& home) {
+                                                      return is_asked_at(at, r, home);
+                                                  });
         return others == UINT64_MAX ? own : min(own, max(others, sys::fine_clock::now() + 10 * ms));
     }
-    std::uint64_t own_look(const charge_status& why) noexcept {
+    std::uint64_t own_look() noexcept {
+        const bool unseen = w_.short_of != nullptr && (w_.short_of->is_freed_unseen() || !shared_.has(*w_.short_of));
         if (w_.held_back && task_ == nullptr) pause_ = 50 * ms;
-        else if (!is_account(why)) pause_ = pause_ == 0 ? ms : min(2 * pause_, 100 * ms);
+        else if (unseen) pause_ = pause_ == 0 ? ms : min(2 * pause_, 100 * ms);
         else if (w_.patient) pause_ = pause_ == 0 ? 10 * ms : min(2 * pause_, 100 * ms);
         else return sys::parking::never;
         return sys::fine_clock::now() + pause_;
@@ -302,7 +317,11 @@ class waiting_request {
     }
     // Whether these signals end no wait: another account was closed, or an arbiter's came late.
     bool sleeps_on(std::uint32_t signals) noexcept {
-        if ((signals & level_waits::given) != 0) announce_news();
+        if ((signals & shared_level::given) != 0)
+            change_tree(in_, [&](tree_change& now) {
+                shared_.take_news(announces{now.tree, w_});
+                now.look_from(in_);
+            });
         if ((signals & (waiter::try_again | looks_again)) != 0 || is_cancelled()) return false;
         if ((signals & judged_thread::decided) != 0 && judged_->look() != verdict::sleep) return false;
         return signals != 0 && ((signals & closing_watch::closed) == 0 || by_.is_open());
@@ -314,7 +333,7 @@ class waiting_request {
     const account_node* const task_; // what the thread's task holds is charged there; null: not known
     waiter w_;
     closing_watch closed_{spot()}; // of by_, if that is in another tree
-    level_waits::place place_{&in_.tree(), &w_, spot()};
+    shared_waits shared_;
     const cancellation::sleeper cancelled_;
     const std::uint64_t end_;
     std::uint64_t look_at_ = sys::parking::never, pause_ = 0; // its next look, and the time before it

@@ -2,7 +2,7 @@
 //
 // It is made on the stack where a request leaves the warm path, and is passed by reference. What refuses an attempt
 // writes the reason here; the product that was asked reports it.
-// Invariant: `why` is that of the last attempt that was refused. Cost: 120 bytes of stack, nothing on a warm path.
+// Invariant: `why` is that of the last attempt that was refused. Cost: 128 bytes of stack, nothing on a warm path.
 // Threads: its own.
 #pragma once
 
@@ -22,6 +22,7 @@ namespace detail {
 struct from_caches {};
 class promised_pages; // account_transfer.hpp
 class reserved_need;  // wait_queue.hpp
+class shared_level;   // shared_level.hpp
 
 // What a reservation is (account/account_reservation.hpp), or that a request only hears that bytes are free.
 enum class reserves : std::uint8_t { to_come, floor, look };
@@ -64,12 +65,14 @@ struct memory_request : charge_wait {
     memory_request(const memory_request&) = delete;
     memory_request& operator=(const memory_request&) = delete;
 
-    // Each returns null or false, as the function that refuses does.
-    ALLOT_COLD std::nullptr_t refuse(const charge_status& s) noexcept { return why = s, nullptr; }
+    // Each returns null or false, as the function that refuses does. `by`: the level that refuses, if it is no account;
+    // null: the system. It outlives the request.
+    ALLOT_COLD std::nullptr_t refuse(const charge_status& s, shared_level* by = nullptr) noexcept {
+        return why = s, refused_at = by, nullptr;
+    }
     // A refusal without numbers: a misuse, which `what` describes, or no memory of the host.
     ALLOT_COLD std::nullptr_t refuse(charge_outcome outcome, std::size_t requested, const char* what = "") noexcept {
-        why = {.outcome = outcome, .requested = requested, .name = what};
-        return nullptr;
+        return refuse({.outcome = outcome, .requested = requested, .name = what});
     }
     // Why it is refused; what gives no reason has no memory.
     charge_status refusal() const noexcept {
@@ -85,7 +88,8 @@ struct memory_request : charge_wait {
 
     const std::size_t bytes; // that the caller of the product asked for
     charge_status why;
-    std::size_t returned = 0; // idle pages that attempts have returned to the system, in bytes
+    shared_level* refused_at = nullptr; // where no account has: as refuse() says
+    std::size_t returned = 0;           // idle pages that attempts have returned to the system, in bytes
 
     // ---- how it climbs (ladder.hpp)
     bool charges_others = false; // it needs further accounts, which its account does not know

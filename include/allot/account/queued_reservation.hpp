@@ -11,7 +11,7 @@
 // It is idle again before it is called, so it can be queued again inside the call; then another thread may call it
 // before the first call has returned.
 // Invariant: it is in the tree's queue while `at_` is not null; calls() counts those that are decided and have not
-// returned. A call keeps its account from ending, as a refund does. Cost: 456 bytes. Threads: as each function says.
+// returned. A call keeps its account from ending, as a refund does. Cost: 472 bytes. Threads: as each function says.
 #pragma once
 
 #include <allot/account/account_node.hpp>

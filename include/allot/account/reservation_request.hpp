@@ -5,7 +5,7 @@
 //     if (now) merge(std::move(now));                                                 // at once: `later` is not called
 //     else if (now.status().outcome != allot::charge_outcome::queued) spill();         // refused for good
 //
-// Cost: 456 bytes and the callback, wherever you put it; nothing is allocated. Threads: one at a time queues it; any
+// Cost: 472 bytes and the callback, wherever you put it; nothing is allocated. Threads: one at a time queues it; any
 // cancel it. The callback is called on the thread that frees the memory, raises the limit or closes the account.
 // Source: coroutine awaiters, whose operation is a node in the caller's frame: Lewis Baker's cppcoro, 2017.
 #pragma once

@@ -1,8 +1,9 @@
 // A tenant of a level: an object that holds memory there, and returns what it does not use. Row managers, chunk arenas
 // and device allocators are tenants of the account that they charge, and of the arena whose pages they take.
 //
-// An object has one tenant, which each of its levels asks where it is short of memory.
-// Invariant: no call of a tenant runs once it has left the level. Cost: 48 bytes; calls only where memory is short.
+// An object has one tenant, which each of its levels asks where it is short of memory. Its caches are shut for as many
+// reasons as levels give.
+// Invariant: no call of a tenant runs once it has left the level. Cost: 96 bytes (104 in checked builds); calls only where memory is short.
 // Threads: calls come on any thread, several at a time, with no lock of allot held; held(), unused() and stats() also
 // with one.
 // Source: HPCC roxiemem's callbacks, 2011, which say what can be freed, not what is unused.
@@ -10,14 +11,18 @@
 
 #include <allot/account/account_item.hpp>
 #include <allot/config.hpp>
-#include <allot/sync/called_objects.hpp>
+#include <allot/sync/called_list.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sys/lock_rank.hpp>
+#include <allot/sys/mutex.hpp>
 
 #include <cstddef>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
 namespace detail {
-class tenants;
+class shared_level;
 } // namespace detail
 
 /// Derive from it, and add it to an arena to hold pages there: arena.add(tenant).
@@ -44,19 +49,27 @@ class tenant {
     /// For reports, in bytes.
     virtual item_stats stats() const noexcept { return {held(), 0, 0}; }
 
+    // Shuts its caches for one reason more, or opens them where it was the last one: whether it is one now, and was.
+    // Returns: whether they are empty.
+    template <class IsReason> bool settle(bool& was, IsReason is_reason) noexcept {
+        const detail::lock_guard alone(lock_);
+        if (const bool now = is_reason(); now != std::exchange(was, now)) {
+            reasons_ += now ? 1U : ~0U;
+            if (reasons_ == (now ? 1U : 0U)) are_empty_ = set_shut(now);
+        }
+        return are_empty_;
+    }
+
   protected:
     ~tenant() = default;
 
   private:
-    friend class detail::tenants;
+    friend class detail::shared_level;
     const char* name_;
     called_hook<tenant> place_;
+    sys::mutex lock_{lock_rank::waits};
+    unsigned reasons_ = 0;                          // for which its caches are shut
+    bool are_empty_ = false, is_shut_here_ = false; // here: for requests that wait at the level that it is in a list of
 };
 
-namespace detail {
-
-// The tenants of a level that is no account.
-class tenants : public called_objects<tenant, &tenant::place_> {};
-
-} // namespace detail
 } // namespace allot::inline ALLOT_ABI

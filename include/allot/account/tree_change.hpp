@@ -47,7 +47,7 @@ namespace detail {
 inline oom::command failure_of(const waiter& w) noexcept {
     oom::command c{.what = oom::event::failed, .detail = w.how_it_failed()};
     if (w.own || w.held_back) return c;
-    if (w.kind != 0) { // at least what others have there
+    if (w.short_of != nullptr) { // at least what others have there
         const std::size_t own = w.at->used();
         return c.bytes = max(w.used, own) - own, c;
     }

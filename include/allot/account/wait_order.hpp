@@ -90,8 +90,8 @@ inline bool waits_for_those_behind(const waiter& due, const waits_of_tree& waits
 inline bool should_try(waiter& w, const waits_of_tree& waits) noexcept {
     const account_node& by = account_node::of(*w.by);
     if (w.reserves != nullptr ? !w.reserves->can_ever_fit() : !by.is_open() || (!w.looks && !by.can_ever_fit(w.bytes)))
-        return true;               // its request will fail for good
-    if (w.kind != 0) return false; // it tries at news
+        return true;                         // its request will fail for good
+    if (w.short_of != nullptr) return false; // it tries at news
     if (w.looks && w.missed) return true;
     const tree_node *from = &by, *refuser = nullptr; // from: its lowest level, which is charged the bytes
     std::size_t bytes = w.bytes;
@@ -128,7 +128,7 @@ inline waiter* choose_at(tree_node& level, account_tree& tree, bool all, waiter*
 }
 // Whether bytes that became free at and above an account serve nobody: known without a look at each that waits.
 inline bool serves_nobody(const account_node& at, const account_tree& tree) noexcept {
-    if (tree.waits_for_others != 0 || undoing::now() != nullptr) return false;
+    if (tree.waits_for_unseen != 0 || undoing::now() != nullptr) return false;
     const tree_node* n = &at;
     while (n != nullptr && n->waits().has_none_for(n->totals().room())) n = n->parent();
     return n == nullptr;
@@ -172,11 +172,13 @@ inline void let_pass_behind(const waiter& slept, account_tree& tree) noexcept {
         if (first != nullptr) first->passes = true;
     }
 }
-// Bytes of the account were refunded: counted for a try that returns them, and for those that wait for other levels.
+// Bytes of the account were refunded: counted for a try that returns them, and for those that wait for memory that may
+// have been freed unseen before.
 inline void note_refund(const account_node& a, std::size_t bytes, account_tree& tree) noexcept {
     if (waiter* const w = undoing::now(); w != nullptr && a.is_below(*w->undone.account))
         w->undone.bytes = sum_or_max(w->undone.bytes, bytes);
-    if (tree.waits_for_others != 0) tree.note_missed([](const waiter& w) { return w.kind != 0 && !w.undoes; });
+    if (tree.waits_for_unseen != 0)
+        tree.note_missed([](const waiter& w) { return is_freed_unseen(w.short_of) && !w.undoes; });
 }
 
 // ---- requests that go behind others ------------------------------------------------------------------------------

@@ -11,7 +11,7 @@
 // it returns is announced only to those that may have missed it: they tried meanwhile.
 // No wake-up is lost: a waiter is added, then its request is made again; each end of a try is followed by a look; and
 // what is announced during a try is tried for after it.
-// Cost: 40 bytes a level, 264 a waiter. A look is O(1) where no waiter of the level fits, O(waiters of the level) else,
+// Cost: 40 bytes a level, 280 a waiter. A look is O(1) where no waiter of the level fits, O(waiters of the level) else,
 // and where one waits without a thread.
 // Threads: requires the lock of the level.
 #pragma once
@@ -35,6 +35,8 @@ inline std::size_t sum_or_max(std::size_t a, std::size_t b) noexcept { return b 
 
 struct account_node;
 struct account_tree;
+class shared_level; // shared_level.hpp, as the next one
+class shared_waits;
 class threadless_request;
 class tree_node;
 struct waiter;
@@ -111,16 +113,16 @@ struct waiter {
     bytes_below undone;    // of its last try; used by its thread alone, as the next
     bool undoes = false;
     bool trying = true;
-    bool missed = false;         // what may serve it, since its last try began
-    std::uint8_t kinds = 0;      // of levels that are no accounts and refused it: level_waits.hpp
-    std::uint8_t kind = 0;       // that of the last refusal: it tries at news, and when bytes are refunded
-    std::size_t used = 0;        // bytes there
-    bool charges_others = false; // the request needs further accounts, which the tree does not know
-    bool patient = false;        // it holds back patient ones alone, and shuts no cache
-    bool held_back = false;      // it fits, but another one is due
-    bool passes = false;         // though another one is due
-    bool looks = false;          // it takes nothing: last, never due, and signalled in the lock (memory_look.hpp)
-    std::uint8_t bypasses = 0;   // requests that may wait, and were granted before it while it was first
+    bool missed = false;                    // what may serve it, since its last try began
+    const shared_waits* shared = nullptr;   // the levels that are no accounts and refused it; null: none
+    const shared_level* short_of = nullptr; // the last one, if no account refused last: it tries at news
+    std::size_t used = 0;                   // bytes there
+    bool charges_others = false;            // the request needs further accounts, which the tree does not know
+    bool patient = false;                   // it holds back patient ones alone, and shuts no cache
+    bool held_back = false;                 // it fits, but another one is due
+    bool passes = false;                    // though another one is due
+    bool looks = false;        // it takes nothing: last, never due, and signalled in the lock (memory_look.hpp)
+    std::uint8_t bypasses = 0; // requests that may wait, and were granted before it while it was first
     const reserved_need* reserves = nullptr;
     threadless_request* queued = nullptr; // no thread waits: the one that frees memory makes its request
     std::uint32_t passed = 0;             // the same, with those that never wait

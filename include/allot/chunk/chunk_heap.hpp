@@ -278,9 +278,9 @@ template <class Policies> class chunk_heap {
     // Blocks became free, which requests of this heap may wait for; requests of others only wait for pages. Requires
     // lock_.
     void note_free() noexcept {
-        if constexpr (pages_type::notifies)
-            if (waiting_.load(std::memory_order_seq_cst) != 0 || fit_.largest().bytes >= arena().page_bytes())
-                pages_.notify_unused();
+        if (waiting_.load(std::memory_order_seq_cst) != 0 ||
+            ((pages_type::notifies || arena().level().is_waited_for()) && fit_.largest().bytes >= arena().page_bytes()))
+            pages_.notify_unused();
     }
     // Requires lock_.
     void give_locked(std::byte* block) noexcept {

@@ -104,7 +104,8 @@ template <class Pages, bool HostAccess> class page_blocks {
                                  .by = refuser::arena,
                                  .requested = pages << shift(),
                                  .limit = arena().page_count() << shift(),
-                                 .name = arena().name()});
+                                 .name = arena().name()},
+                                &arena().level());
         };
         return pages_.charged(pages, asked, taken, none, pages);
     }

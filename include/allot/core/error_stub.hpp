@@ -93,6 +93,7 @@ struct stub_members {
     template <class... As> anything last_error(As&&...) const noexcept;
     template <class... As> anything leave(As&&...) const noexcept;
     template <class... As> anything lender_to(As&&...) const noexcept;
+    template <class... As> anything level(As&&...) const noexcept;
     template <class... As> anything limit(As&&...) const noexcept;
     template <class... As> anything link(As&&...) const noexcept;
     template <class... As> anything live_rows(As&&...) const noexcept;

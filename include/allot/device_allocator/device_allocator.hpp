@@ -29,8 +29,8 @@
 
 #include <allot/account/forward.hpp>
 #include <allot/account/ladder.hpp>
-#include <allot/account/level_waits.hpp>
 #include <allot/account/memory_request.hpp>
+#include <allot/account/shared_level.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/error.hpp>
@@ -93,25 +93,28 @@ template <class Set> class device_allocator {
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes,
                   value_or<allot::name>(allot::name{""}, values...).text, values...),
           held_(api_), diagnostics_(value_or<allot::name>(allot::name{""}, values...).text,
-                                    value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
+                                    value_or<leak_sink>({&detail::leaks_to_stderr}, values...),
+                                    detail::level_of<api_type>(value_or<device_id>({0}, values...))),
           grown_(api_, value_or<device_id>({0}, values...), value_or<allot::reserve_bytes>({0}, values...).bytes) {
         check_values<product::device_allocator, Set, accepted, Values...>();
         check_needed<product::device_allocator, Set, detail::needed_api<api_type>, Values...>();
-        if constexpr (policies::in_tree) ledger_.join(tenant_), others().add(tenant_);
+        if constexpr (requires { ledger_.waits_at(level()); }) ledger_.waits_at(level());
+        if constexpr (policies::in_tree) ledger_.join(tenant_), level().add(tenant_);
     }
     device_allocator(const device_allocator&) = delete;
     device_allocator& operator=(const device_allocator&) = delete;
     /// Reports live blocks to the leak sink, waits for the device, and returns all memory.
     /// Requires: no other call is in progress. Work that uses a block has been submitted.
     ~device_allocator() {
-        if constexpr (policies::in_tree) others().remove(tenant_), ledger_.leave();
+        if constexpr (policies::in_tree) level().remove(tenant_), ledger_.leave();
         diagnostics_.report_live(held_.runs.live_runs(), held_.runs.live_bytes());
         auto& segments = grown_.segments;
         if (segments.size() == 0) return;
         diagnostics_.report_failure(held_.synchronize(device()));
         while (segments.size() != 0) diagnostics_.report_failure(segments.shrink(segments[segments.size() - 1]));
         full_fence();
-        detail::waits_for_levels().gave(detail::level_kind::outside);
+        level().gave();
+        detail::the_system().gave();
     }
 
     // ---- blocks ---------------------------------------------------------------------------------------------
@@ -179,10 +182,8 @@ template <class Set> class device_allocator {
         const std::size_t bytes = held_.runs.bytes_of(address);
         if (ALLOT_UNLIKELY(bytes == 0)) return diagnostics_.report_misused(held_.misuse_at(address), p);
         held_.count([](auto& c) { ++c.frees; });
-        if constexpr (policies::in_tree) { // who waits tries once the lock is free
-            ledger_.notify_unused();
-            detail::waits_for_levels().gave(detail::level_kind::outside);
-        }
+        if constexpr (policies::in_tree) ledger_.notify_unused(); // who waits tries once the lock is free
+        level().gave();
         if constexpr (policies::at_once) {
             held_.runs.release(address, stream_tag::of(stream_tag::clean));
             held_.streams.count_free();
@@ -361,9 +362,9 @@ template <class Set> class device_allocator {
         device_allocator& of;
     };
     static constexpr std::uint32_t most_cost = policies::asks ? UINT32_MAX : 0; // of those it asks
-    detail::tenants& others() const noexcept { return detail::tenants_of<api_type>(device()); }
+    detail::shared_level& level() const noexcept { return diagnostics_.level(); }
     auto steps() noexcept {
-        if constexpr (policies::in_tree) return detail::device_steps{others(), tenant_};
+        if constexpr (policies::in_tree) return detail::device_steps{level(), tenant_};
         else return detail::no_own_steps{};
     }
     growth grow(bool waits = true) noexcept { return {grown_, held_, ledger_, diagnostics_, api_, waits}; }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <allot/account/memory_request.hpp>
+#include <allot/account/shared_level.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
@@ -24,9 +25,12 @@ namespace detail {
 
 template <class Set> class device_diagnostics {
   public:
-    device_diagnostics(const char* name, const leak_sink& leaks) noexcept : name_(name), leaks_(leaks) {}
+    device_diagnostics(const char* name, const leak_sink& leaks, shared_level& device) noexcept
+        : name_(name), leaks_(leaks), device_(device) {}
 
     const char* name() const noexcept { return name_; }
+    // Of the device: requests that it, or the limit of the allocator, refuses wait there.
+    shared_level& level() const noexcept { return device_; }
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
 
     void set_last_error(const device::error& e) noexcept {
@@ -39,7 +43,7 @@ template <class Set> class device_diagnostics {
     }
     void refuse(memory_request& asked, charge_outcome why, refuser by, std::size_t bytes, std::size_t used = 0,
                 std::size_t most = SIZE_MAX) const noexcept {
-        asked.refuse({why, {}, by, 0, nullptr, bytes, used, most, name_});
+        asked.refuse({why, {}, by, 0, nullptr, bytes, used, most, name_}, &device_);
     }
     // Refuses a request whose stream the device refused: a wrong handle, or a device that fails.
     void refuse_stream(memory_request& asked) const noexcept {
@@ -76,6 +80,7 @@ template <class Set> class device_diagnostics {
 
     const char* name_;
     leak_sink leaks_;
+    shared_level& device_;
     mutable sys::mutex lock_{lock_rank::leaf};
     device::error last_error_{};
 };

@@ -1,12 +1,13 @@
 // What a device allocator adds to the ladder (account/ladder.hpp): where the device has no more memory, the device's
 // other allocators, of any account.
 //
-// Invariant: an allocator is a tenant of its device during its life. Cost: a list per kind of api and device number;
+// Invariant: an allocator is a tenant of its device during its life. Cost: a level per kind of api and device number;
 // calls only after a refusal by the device. Threads: the request's own.
 #pragma once
 
 #include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
+#include <allot/account/shared_level.hpp>
 #include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/device/id.hpp>
@@ -18,17 +19,21 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// The device allocators of a process whose sets have ledger::tree. Devices whose numbers differ by 16 share a list.
-template <class Api> inline constinit tenants device_tenants[16];
-template <class Api> tenants& tenants_of(device_id device) noexcept {
-    return device_tenants<Api>[static_cast<unsigned>(device.index) % 16];
+// A device: its tenants are the device allocators of the process whose sets have ledger::tree. Devices whose numbers
+// differ by 16 share a level.
+template <class Api> shared_level& level_of(device_id device) noexcept {
+    struct a_device : shared_level {
+        a_device() noexcept : shared_level("a device", true) {}
+    };
+    static a_device all[16];
+    return all[static_cast<unsigned>(device.index) % 16];
 }
 
 class device_steps {
   public:
     static constexpr bool any = true;
 
-    device_steps(tenants& of_device, const tenant& own) noexcept : all_(of_device), own_(own) {}
+    device_steps(shared_level& of, const tenant& own) noexcept : device_(of), own_(own) {}
 
     static climbed return_idle(const memory_request&) noexcept { return climbed::moved_on; }
     // Once for each refusal by the device.
@@ -36,7 +41,7 @@ class device_steps {
         asked_ = !asked_ && asked.why.by == refuser::device;
         std::size_t bytes = 0;
         if (asked_)
-            all_.for_each([&](tenant& t) {
+            device_.each_tenant([&](tenant& t) {
                 if (&t != &own_) bytes += t.return_idle(SIZE_MAX, of_this_thread.trying != nullptr);
             });
         return bytes != 0 ? climbed::served : (asked_ = false, climbed::moved_on);
@@ -44,7 +49,7 @@ class device_steps {
     static climbed wait_for_moves(const memory_request&) noexcept { return climbed::moved_on; }
 
   private:
-    tenants& all_;
+    shared_level& device_;
     const tenant& own_;
     bool asked_ = false;
 };

@@ -11,8 +11,8 @@
 // Source: as device_allocator.hpp.
 #pragma once
 
-#include <allot/account/level_waits.hpp>
 #include <allot/account/memory_request.hpp>
+#include <allot/account/shared_level.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/device_allocator/device_diagnostics.hpp>
@@ -209,7 +209,8 @@ template <class Set> class segment_growth {
         }
         if (bytes != 0) {
             full_fence();
-            waits_for_levels().gave(level_kind::outside);
+            diagnostics_.level().gave();
+            the_system().gave();
         }
         return bytes;
     }

@@ -80,7 +80,7 @@ class heap_group {
     std::atomic<std::uint32_t>& waiting() noexcept { return waiting_; }
     // Call after the atomic operation, or in the lock, that freed a slot.
     bool is_waited_for() const noexcept { return waiting_.load(std::memory_order_seq_cst) != 0; }
-    bool is_shut() const noexcept { return shut_.load(std::memory_order_relaxed); }
+    bool is_shut() const noexcept { return shut_.load(std::memory_order_seq_cst); }
     // While it is shut, releases go past all caches but those of handles, so that pages become empty. One thread at a
     // time, without a lock. Returns: whether these caches are empty.
     bool set_shut(bool now) noexcept {
@@ -91,9 +91,9 @@ class heap_group {
         return are_empty;
     }
 
-    // Puts the heap on the list of noted heaps; call when one of its pages became empty.
+    // Puts the heap on the list of noted heaps; call when one of its pages became empty. seq_cst: is_shut() follows.
     void note(heap_base& heap) noexcept {
-        if (!heap.noted.exchange(true, std::memory_order_acq_rel)) noted_.push(&heap);
+        if (!heap.noted.exchange(true, std::memory_order_seq_cst)) noted_.push(&heap);
     }
     // Returns the empty pages of noted heaps to the arena; and where slots in caches keep most pages of one, empties
     // its shared caches and those of all threads first. Returns the number of pages.

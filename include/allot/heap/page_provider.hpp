@@ -84,7 +84,7 @@ class page_provider {
     // Call when a page of the heap became empty, or may have: it is returned at the next shortage. Under any lock.
     void note_empty(heap_base& heap) noexcept {
         heaps_.note(heap);
-        if (notifies_) notify_unused();
+        if (notifies_ || heaps_.is_shut()) notify_unused(); // shut: for requests of others, too
     }
     // Call when slots returned to a page: requests for rows may wait for them.
     void note_free_slots() noexcept {

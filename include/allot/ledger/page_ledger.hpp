@@ -3,13 +3,13 @@
 // A charge is checked and committed by one compare-and-swap, so a charge that does not fit is never visible, neither to
 // another request nor in the peak.
 // Invariant: used <= limit after every charge. A limit set below used refuses charges until enough is refunded.
-// Cost: one compare-and-swap per charge; 48 bytes, none for ledger::none. Threads: any.
+// Cost: one compare-and-swap per charge; 56 bytes, none for ledger::none. Threads: any.
 // Source: Drill's accountant, 2014, which charges first and checks then: the mistake that this avoids.
 #pragma once
 
 #include <allot/account/ladder.hpp>
-#include <allot/account/level_waits.hpp>
 #include <allot/account/memory_request.hpp>
+#include <allot/account/shared_level.hpp>
 #include <allot/config.hpp>
 #include <allot/core/category/ledger.hpp>
 #include <allot/core/policies.hpp>
@@ -42,6 +42,8 @@ class page_ledger {
         return true;
     }
     static detail::no_level steps(std::uint32_t) noexcept { return {}; }
+    // Requests that the limit refuses wait there: the level of the object's pages, which serve them, too.
+    void waits_at(detail::shared_level& of_pages) noexcept { at_ = &of_pages; }
     // Charged bytes are in use now: they count in the peak.
     void confirm(std::size_t bytes) noexcept {
         const std::size_t now = confirmed_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
@@ -75,11 +77,10 @@ class page_ledger {
     }
 
   private:
-    // To requests that wait for this limit.
-    void gave() const noexcept { detail::waits_for_levels().gave(detail::level_kind::limit, name_); }
+    void gave() const noexcept { at_->gave(); }
     ALLOT_COLD bool refuse(detail::memory_request& asked, std::size_t bytes, std::size_t used,
                            std::size_t limit) const noexcept {
-        asked.refuse({charge_outcome::over_limit, {}, refuser::limit, 0, nullptr, bytes, used, limit, name_});
+        asked.refuse({charge_outcome::over_limit, {}, refuser::limit, 0, nullptr, bytes, used, limit, name_}, at_);
         return false;
     }
 
@@ -89,6 +90,7 @@ class page_ledger {
     std::atomic<std::size_t> limit_;
     std::atomic<std::uint32_t> strain_{0};
     const char* name_ = ""; // of the object whose limit this is
+    detail::shared_level* at_ = &detail::the_system();
 };
 
 // Charges nothing; only the arena bounds the pages.

@@ -59,6 +59,7 @@ class pool_ledger : public tree_ledger {
     pool_ledger(std::size_t limit, const char* its_name, Values&... given) noexcept
         : tree_ledger(std::in_place, [&] { return account_of(its_name, given...); }), pages_(limit, its_name) {}
 
+    void waits_at(detail::shared_level& at) noexcept { pages_.waits_at(at); }
     bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
         if (!pages_.try_charge(bytes, asked)) return false;
         charge_status beside; // of what is reserved

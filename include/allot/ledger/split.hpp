@@ -13,6 +13,7 @@
 
 #include <allot/account/account.hpp>
 #include <allot/account/memory_request.hpp>
+#include <allot/account/shared_level.hpp>
 #include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/core/category/ledger.hpp>
@@ -74,6 +75,7 @@ class split_ledger : public tree_ledger, detail::charged_object {
             if (const std::size_t left = p.pays.used(); left != 0) p.pays.refund(left);
     }
 
+    void waits_at(detail::shared_level& at) noexcept { pages_.waits_at(at); }
     bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
         if (!pages_.try_charge(bytes, asked)) return false;
         if (is_exceeded()) detail::return_idle_beyond_limits(account().node());

@@ -18,8 +18,6 @@
 #include <allot/ledger/account_books.hpp>
 #include <allot/ledger/page_ledger.hpp>
 #include <allot/ledger/rest.hpp>
-#include <allot/sync/lock_guard.hpp>
-#include <allot/sys/mutex.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -188,43 +186,25 @@ class tree_ledger {
     void report(text_writer& out) const noexcept { write_top_holders(out, account_.root()); }
 
   protected:
-    // The caches of an object: shut while requests wait for its memory, at any of its accounts, and while it rests.
-    class shutter {
-      public:
-        explicit shutter() noexcept = default;
-        // `was`: whether requests waited at that account.
-        void settle(const allot::account& at, bool& was) noexcept {
-            const detail::lock_guard alone(lock_);
-            const bool now = detail::is_waited_for(at.node());
-            if (now != std::exchange(was, now)) set(now);
-        }
+    // The caches of an object are shut while requests wait for its memory, at any of its accounts, and while it rests.
+    struct object_caches {
         // Until the next refill. False: they are not empty, or the object cannot rest.
-        bool shut() noexcept {
-            const detail::lock_guard alone(lock_);
-            if (!std::exchange(rests_, true)) set(true);
-            if (!are_empty_) rests_ = false, set(false);
-            return rests_;
-        }
+        bool shut() noexcept { return set_rests(true) || (set_rests(false), false); }
         void open() noexcept {
-            const detail::lock_guard alone(lock_);
-            if (std::exchange(rests_, false)) set(false);
+            if (of != nullptr) set_rests(false);
         }
         tenant* of = nullptr;
         detail::rest rest;
 
       private:
-        // For one reason more, or one fewer.
-        void set(bool now) noexcept {
-            reasons_ += now ? 1U : ~0U;
-            if (reasons_ == (now ? 1U : 0U)) are_empty_ = of->set_shut(now);
+        bool set_rests(bool now) noexcept {
+            return of->settle(rests_, [=] { return now; });
         }
-        sys::mutex lock_{lock_rank::waits};
-        unsigned reasons_ = 0; // accounts where requests wait, and that it rests
-        bool rests_ = false, are_empty_ = false;
+        bool rests_ = false;
     };
     // The object's idle memory, as a reclaimer of an account that pays for `parts`th parts of it.
     struct idle_pages final : reclaimer, detail::charged_object {
-        idle_pages(const allot::account& a, shutter& by, std::size_t n = 1) noexcept
+        idle_pages(const allot::account& a, object_caches& by, std::size_t n = 1) noexcept
             : reclaimer(a.name(), reclaimer::idle), at(a), caches(by), parts(n) {}
         bool helps(const shortage&) const noexcept override { return !caches.rest.rests(); } // ahead of need, too
         // One that has nothing, with its caches empty, rests. What it has at hand needs no look into them.
@@ -239,14 +219,16 @@ class tree_ledger {
         }
         std::size_t reclaimable(const allot::account&) const noexcept override { return unused_bytes(); }
         std::size_t unused_bytes() const noexcept override { return caches.of->unused() / parts; }
-        void settle_waits() noexcept override { caches.settle(at, shut); }
+        void settle_waits() noexcept override {
+            static_cast<void>(caches.of->settle(shut, [this] { return detail::is_waited_for(at.node()); }));
+        }
         const allot::account& at;
-        shutter& caches;
+        object_caches& caches;
         const std::size_t parts;
         bool shut = false;
     };
     bool may_be_exceeded() const noexcept { return account_.node().tree().was_exceeded(); }
-    shutter& caches() noexcept { return caches_; }
+    object_caches& caches() noexcept { return caches_; }
 
   private:
     ALLOT_NOINLINE void return_idle_beyond_limits() const noexcept {
@@ -261,7 +243,7 @@ class tree_ledger {
     };
 
     mutable allot::account account_;
-    shutter caches_;
+    object_caches caches_;
     idle_pages idle_{account_, caches_};
     detail::account_books books_{account_.node(), caches_.rest}; // of the object
     pages item_{account_.name()};

@@ -7,7 +7,7 @@
 // Cost: 32 bytes; one or two system calls. Threads: any may read it.
 #pragma once
 
-#include <allot/account/level_waits.hpp>
+#include <allot/account/shared_level.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/page/arena_range.hpp>
@@ -68,7 +68,7 @@ class arena_memory {
         if (bytes_ == 0) return;
         sys::unmap(begin_, bytes_);
         full_fence();
-        waits_for_levels().gave(level_kind::outside);
+        the_system().gave();
     }
 
     // Null: there is no memory for them.

@@ -12,8 +12,8 @@
 // Cost: 1 bit and 1/64 bit per page for taken, 1 bit for dirty; 592 bytes. Threads: any.
 #pragma once
 
-#include <allot/account/level_waits.hpp>
 #include <allot/account/memory_request.hpp>
+#include <allot/account/shared_level.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
@@ -57,11 +57,11 @@ class arena_pages {
 
     // The first `pages` pages of a range, which may be none.
     arena_pages(const arena_range& range, std::size_t pages, const arena_tables& tables, std::size_t limit_bytes,
-                const char* name) noexcept
+                shared_level& at) noexcept
         : returns_pages_(range.returns_pages), under_pressure_(range.under_pressure),
           lent_(range.out_of_band != nullptr), commits_(!range.committed && range.backing == nullptr),
           system_(range, pages), backing_(range.backing), dirty_(reinterpret_cast<word*>(tables.dirty)),
-          limit_(range, pages, limit_bytes, name) {
+          limit_(range, pages, limit_bytes, at) {
         bitmap_.start(tables.bitmap, pages);
     }
     arena_pages(const arena_pages&) = delete;
@@ -515,7 +515,7 @@ class arena_pages {
             if (back != 0) {
                 full_fence();
                 limit_.gave();
-                waits_for_levels().gave(level_kind::outside);
+                the_system().gave();
             }
         }
         return true;

@@ -39,7 +39,9 @@ template <class Ledger> class charged_pages {
     static constexpr bool notifies = requires(Ledger& ledger) { ledger.notify_unused(); };
 
     charged_pages(page_arena& arena, Ledger& ledger) noexcept
-        : arena_(arena), ledger_(ledger), by_commit_(arena.has_payer()) {}
+        : arena_(arena), ledger_(ledger), by_commit_(arena.has_payer()) {
+        if constexpr (requires { ledger.waits_at(arena.level()); }) ledger.waits_at(arena.level());
+    }
 
     // Whether a request that takes unused memory asks may_take() first, and calls took() once it has it.
     bool is_strained() const noexcept { return ledger_.strain().load(std::memory_order_relaxed) != 0; }
@@ -128,9 +130,11 @@ template <class Ledger> class charged_pages {
         if (returned != 0) record(watch_event::trimmed, returned);
         return returned;
     }
-    // Call when pages or slots became unused, or may have: requests of the account may wait for them.
+    // Call when pages or slots became unused, or may have: requests of the account, or of the arena, may wait for them.
     void notify_unused() noexcept {
-        if constexpr (notifies) full_fence(), ledger_.notify_unused(); // after the change
+        full_fence(); // after the change
+        if constexpr (notifies) ledger_.notify_unused();
+        arena_.level().gave();
     }
     // The object refills a cache: it rests no longer.
     ALLOT_COLD void open_caches() noexcept {
@@ -222,13 +226,14 @@ template <class Ledger> class charged_pages {
                 if (wants && hold_unit(budget.wanted)) continue;
                 if ((!wants || refused_at_limit()) && hold(needs, asked)) continue;
                 const charge_status why = asked.why;
+                detail::shared_level* const at = asked.refused_at;
                 detail::page_budget used{.most = 0, .only_used = true};
                 if (why.outcome == charge_outcome::over_limit) got = in_move(move, get, used);
                 if (got) {
                     if (asks) took(asked);
                     return keep(ahead), got;
                 }
-                asked.refuse(why);
+                asked.refuse(why, at);
             }
             budget.most = ahead;
             const std::size_t missing = asked.why.outcome == charge_outcome::over_limit

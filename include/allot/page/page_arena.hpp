@@ -2,7 +2,7 @@
 //
 //   | single pages -->  committed |   reserved only   | committed  <-- runs of pages |
 //
-//   arena_bounds  its addresses, and the owners of its pages        tenants       who holds pages
+//   arena_bounds  its addresses, and the owners of its pages        shared_level  who holds pages, who waits for some
 //   arena_pages   which pages are taken; commit, limit and trim     arena_memory  its mapping and its tables
 //   page_payer    who is charged for committed pages
 //
@@ -18,6 +18,7 @@
 #pragma once
 
 #include <allot/account/memory_request.hpp>
+#include <allot/account/shared_level.hpp>
 #include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
@@ -38,10 +39,6 @@ namespace allot::inline ALLOT_ABI {
 
 namespace detail {
 class arena_table;
-
-// All arenas, as tenants of the process.
-inline constinit tenants all_arenas;
-
 } // namespace detail
 
 /// Every arena<Set> is one.
@@ -52,8 +49,8 @@ class page_arena {
     /// Owns the range's mapping from now on, and has no pages where `begin` is null, or the system refuses memory for
     /// the arena's tables. The name outlives it.
     page_arena(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept
-        : headers_out_of_band_(range.headers_out_of_band), page_kind_(range.page_kind), memory_(range),
-          pages_(range, pages_of(range), tables_of(range), limit_bytes, name) {
+        : headers_out_of_band_(range.headers_out_of_band), page_kind_(range.page_kind), memory_(range), level_(name),
+          pages_(range, pages_of(range), tables_of(range), limit_bytes, level_) {
         bounds_.page_shift = range.page_shift;
         bounds_.page_mask = ~std::uintptr_t{0} << range.page_shift;
         if (memory_.tables() == nullptr) return;
@@ -62,7 +59,7 @@ class page_arena {
         bounds_.owners = reinterpret_cast<detail::page_owner*>(tables_of(range).owners);
     }
     ~page_arena() {
-        if (!tenants_.empty()) report_misuse({.kind = misuse::living_handle, .arena = name()});
+        if (level_.has_tenants()) report_misuse({.kind = misuse::living_handle, .arena = name()});
     }
     page_arena(const page_arena&) = delete;
     page_arena& operator=(const page_arena&) = delete;
@@ -141,14 +138,14 @@ class page_arena {
 
     /// Adds an object that holds pages: it is in reports, and may be asked for pages from now on. remove() ends this,
     /// and waits for a call of it on another thread.
-    void add(tenant& t) noexcept { tenants_.add(t); }
-    void remove(tenant& t) noexcept { tenants_.remove(t); }
+    void add(tenant& t) noexcept { level_.add(t); }
+    void remove(tenant& t) noexcept { level_.remove(t); }
     /// Asks every tenant for pages that it does not need. Holds no lock meanwhile.
     /// Returns: bytes given back to the arena.
     std::size_t ask_tenants() noexcept {
         detail::check_no_lock_is_held("asks the tenants of an arena");
         std::size_t bytes = 0;
-        tenants_.for_each([&](tenant& t) { bytes += t.return_idle(SIZE_MAX, false); });
+        level_.each_tenant([&](tenant& t) { bytes += t.return_idle(SIZE_MAX, false); });
         return bytes;
     }
 
@@ -157,7 +154,7 @@ class page_arena {
     static void ask_others(std::size_t bytes) noexcept {
         detail::check_no_lock_is_held("asks other arenas");
         std::size_t returned = 0;
-        detail::all_arenas.for_each([&](tenant& t) {
+        detail::the_system().each_tenant([&](tenant& t) {
             if (returned < bytes) returned += t.return_idle(bytes - returned, false);
         });
     }
@@ -203,7 +200,9 @@ class page_arena {
     const void* owner_of(const void* p) const noexcept { return bounds_.owner_at(bounds_.offset(p)); }
     // A copy of what a handle needs to classify an address.
     detail::arena_bounds view() const noexcept { return bounds_; }
-    const char* name() const noexcept { return pages_.limit().name(); }
+    const char* name() const noexcept { return level_.name(); }
+    // Where requests that it refuses wait.
+    detail::shared_level& level() const noexcept { return level_; }
     /// The kind of OS pages in use: "plain", "transparent", "hugetlb" or "borrowed"; on a device "mapped on a device"
     /// or "one piece of a device".
     const char* page_kind() const noexcept { return page_kind_; }
@@ -252,7 +251,7 @@ class page_arena {
         out.put(", largest free run ").bytes(f.largest_free_run);
         out.put(f.free > f.largest_free_run ? ", fragmented" : f.free == 0 ? ", exhausted" : "").newline();
         std::size_t n = 0;
-        tenants_.for_each([&](const tenant& t) {
+        level_.each_tenant([&](const tenant& t) {
             if (n++ < 8) out.put("    held by ").brief(t.name()).put(": ").bytes(t.held()).newline();
         });
         if (n > 8) out.put("    and ").number(n - 8).put(" more").newline();
@@ -267,9 +266,9 @@ class page_arena {
 
     struct process_tenant final : tenant {
         explicit process_tenant(page_arena& arena) noexcept : tenant(arena.name()), of(arena) {
-            detail::all_arenas.add(*this);
+            detail::the_system().add(*this);
         }
-        ~process_tenant() { detail::all_arenas.remove(*this); }
+        ~process_tenant() { detail::the_system().remove(*this); }
         std::size_t held() const noexcept override { return of.taken() + of.kept(); }
         std::size_t return_idle(std::size_t bytes, bool) noexcept override { return of.pages_.trim_at_shortage(bytes); }
         page_arena& of;
@@ -292,7 +291,7 @@ class page_arena {
     const bool headers_out_of_band_;
     const char* const page_kind_;
     detail::arena_memory memory_;
-    mutable detail::tenants tenants_;
+    mutable detail::shared_level level_;
     detail::arena_pages pages_;
     process_tenant in_process_{*this};
 };

@@ -6,8 +6,8 @@
 // Cost: 64 bytes; an atomic operation per call. Threads: any; admits(), beyond() and take() under the arena's lock.
 #pragma once
 
-#include <allot/account/level_waits.hpp>
 #include <allot/account/memory_request.hpp>
+#include <allot/account/shared_level.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/min_max.hpp>
@@ -22,9 +22,9 @@ namespace detail {
 
 class page_limit {
   public:
-    // Of a range of `pages` pages.
-    page_limit(const arena_range& range, std::size_t pages, std::size_t limit_bytes, const char* name) noexcept
-        : most_(min(limit_bytes >> range.page_shift, pages)), pages_(pages), name_(name), shift_(range.page_shift),
+    // Of a range of `pages` pages; `at`: of the arena.
+    page_limit(const arena_range& range, std::size_t pages, std::size_t limit_bytes, shared_level& at) noexcept
+        : most_(min(limit_bytes >> range.page_shift, pages)), pages_(pages), at_(at), shift_(range.page_shift),
           halved_(range.halved), is_end_of_range_(limit_bytes >> shift_ > pages && range.out_of_band == nullptr) {}
 
     bool admits(std::size_t pages) const noexcept {
@@ -55,10 +55,8 @@ class page_limit {
         taken_.fetch_sub(pages, std::memory_order_seq_cst);
         gave();
     }
-    // Free pages, or committed ones, are fewer; behind a full fence.
-    void gave() const noexcept {
-        detail::waits_for_levels().gave(detail::level_kind::arena | detail::level_kind::limit, name_);
-    }
+    // Free pages are more, or committed ones fewer; behind a full fence.
+    void gave() const noexcept { at_.gave(); }
     void commit(std::size_t pages) noexcept { committed_.fetch_add(pages, std::memory_order_relaxed); }
     // Committed pages have returned to the system, or were not committed after all.
     void uncommit(std::size_t pages) noexcept {
@@ -71,7 +69,8 @@ class page_limit {
         const std::size_t most = why == charge_outcome::over_limit ? most_ : pages_;
         const std::size_t bytes = pages > SIZE_MAX >> shift_ ? SIZE_MAX : pages << shift_;
         const std::size_t used = why == charge_outcome::over_limit ? max(taken(), committed()) : taken();
-        asked.refuse({why, {}, refuser::arena, halved_, nullptr, bytes, used << shift_, most << shift_, name_});
+        asked.refuse({why, {}, refuser::arena, halved_, nullptr, bytes, used << shift_, most << shift_, name()},
+                     why == charge_outcome::no_memory ? nullptr : &at_);
     }
 
     // In pages.
@@ -85,7 +84,7 @@ class page_limit {
         return all - min(taken(), all);
     }
     std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
-    const char* name() const noexcept { return name_; }
+    const char* name() const noexcept { return at_.name(); }
     // Bytes that the range was to have, if the system refused as many; else 0.
     std::size_t wanted() const noexcept { return halved_ == 0 ? 0 : pages_ << shift_ << halved_; }
     // For tests: whether the counts agree with the numbers of pages. No other thread may change them meanwhile.
@@ -100,7 +99,7 @@ class page_limit {
     std::atomic<std::size_t> peak_{0};      // of confirmed_
     std::atomic<std::size_t> committed_{0};
     const std::size_t most_, pages_;
-    const char* const name_;
+    shared_level& at_;
     const unsigned shift_;
     const std::uint8_t halved_;  // as in arena_range
     const bool is_end_of_range_; // the limit, if there is one, exceeds the range

@@ -44,10 +44,11 @@ class regrow {
         is_another_ = first_ != nullptr;
         if (is_another_ || !may_slide_) return is_another_;
         const charge_status why = asked.why; // of the larger request, which reclaimers may help
+        detail::shared_level* const at = asked.refused_at;
         first_ = pages.charged(more, asked, move, [&](auto& budget) {
             return arena.slide_down(old_first_, old_pages_, pages_, budget, asked);
         });
-        if (first_ == nullptr) asked.refuse(why);
+        if (first_ == nullptr) asked.refuse(why, at);
         return first_ != nullptr;
     }
     // Whether it has its pages; the other functions require it.

@@ -74,7 +74,7 @@ BUGS = {
         law=4),
     "empty_pages_wake_nobody": bug(
         "unit/reclaim/waiting_products.cpp",
-        "if (notifies_) notify_unused();",
+        "if (notifies_ || heaps_.is_shut()) notify_unused();",
         "",
         law=4),
     "object_with_idle_pages_rests": bug(
@@ -89,8 +89,8 @@ BUGS = {
         law=5),
     "level_wakes_one_tree": bug(
         "model/levels.cpp",
-        "while (head->tree != p->tree || !waits(*head)) head = head->next;",
-        "while (!waits(*head)) head = head->next;",
+        "p.leads = first_of(p.group, first_) == nullptr;",
+        "p.leads = first_ == nullptr;",
         law=4),
     "each_thread_sweeps": bug(
         "unit/account/reclaimers.cpp",

@@ -4,6 +4,7 @@
 
 #include <allot/account/account.hpp>
 #include <allot/account/account_steps.hpp>
+#include <allot/account/shared_level.hpp>
 #include <allot/account/tenant.hpp>
 #include <allot/oom/held_outside.hpp>
 #include <allot/oom/task.hpp>
@@ -21,9 +22,10 @@ TEST_CASE("accounts and what is added to them have the sizes that their headers 
     STATIC_REQUIRE(sizeof(detail::open_counts) == 16);
     STATIC_REQUIRE(sizeof(account_item) == 40);
     STATIC_REQUIRE(sizeof(account_reservation) == 80);
-    STATIC_REQUIRE(sizeof(detail::queued_reservation) == 456);
+    STATIC_REQUIRE(sizeof(detail::queued_reservation) == 472);
     STATIC_REQUIRE(sizeof(reclaimer) == 104);
-    STATIC_REQUIRE(sizeof(tenant) == 48);
+    STATIC_REQUIRE(sizeof(tenant) == (ALLOT_CHECKED ? 104 : 96));
+    STATIC_REQUIRE(sizeof(detail::shared_level) == 88);
     STATIC_REQUIRE(sizeof(oom::task) == 24);
     STATIC_REQUIRE(sizeof(oom::task_thread) == 48);
     STATIC_REQUIRE(sizeof(oom::held_outside) == 24);
@@ -31,10 +33,10 @@ TEST_CASE("accounts and what is added to them have the sizes that their headers 
 
 TEST_CASE("a request takes little of its thread's stack, and nothing before it is refused") {
     using namespace allot;
-    STATIC_REQUIRE(sizeof(detail::memory_request) == 120);
-    STATIC_REQUIRE(sizeof(detail::waiter) == 264);
+    STATIC_REQUIRE(sizeof(detail::memory_request) == 128);
+    STATIC_REQUIRE(sizeof(detail::waiter) == 280);
     STATIC_REQUIRE(sizeof(detail::waits_of_level) == 40);
-    STATIC_REQUIRE(sizeof(detail::account_steps) == 880);
+    STATIC_REQUIRE(sizeof(detail::account_steps) == 1088);
     STATIC_REQUIRE(sizeof(wait_limit) == 24);
     STATIC_REQUIRE(sizeof(cancellation) == 24);
 }
