@@ -1,11 +1,11 @@
 // A pipeline in a quarter of its data: tasks scan, partition and add up; the executor starts those that fit.
-#include <allot/account/account_peak.hpp>
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
 #include <allot/ledger/pool.hpp>
 #include <allot/spill/store/spill_files.hpp>
 #include <allot/spill/stored_buffer.hpp>
 #include <allot/task/task_cache.hpp>
+#include <allot/tree/account_peak.hpp>
 #include <array>
 #include <atomic>
 #include <cstdint>

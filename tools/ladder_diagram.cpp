@@ -1,7 +1,7 @@
-// Prints the part of docs/short-of-memory.md that is drawn from the steps of a refused request (account/ladder.hpp).
+// Prints the part of docs/short-of-memory.md that is drawn from the steps of a refused request (request/ladder.hpp).
 //
 // A test in tests/docs/ compares the page with this output.
-#include <allot/account/ladder.hpp>
+#include <allot/request/ladder.hpp>
 
 #include <cstddef>
 #include <iostream>

@@ -1,9 +1,9 @@
 // What a run has done, for the report.
 #pragma once
 #include "device/device.hpp"
-#include <allot/account/account_status.hpp>
 #include <allot/oom/task_record.hpp>
 #include <allot/spill/store_stats.hpp>
+#include <allot/tree/account_status.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>

@@ -11,7 +11,7 @@
 //           charge_block: account::try_charge      charges the whole block; refused: the source gets it back
 //         view_of                                  makes the block's record and its first ledger
 //           buffer_records::take                   104 bytes of host memory, from a free list per thread
-//       block_source::climb                        refused: with the source's own steps (account/ladder.hpp)
+//       block_source::climb                        refused: with the source's own steps (request/ladder.hpp)
 //   buffer::slice                                  one atomic addition to the ledger's count of views
 //   buffer::retain(account)                        buffer.hpp, buffer_transfer.hpp
 //     retain_for                                   a view in the account's ledger, or a new ledger; block's lock

@@ -16,7 +16,7 @@
 //     page_arena::take                                page/page_arena.hpp            arena's spin lock
 //     system_pages::commit                            page/system_pages.hpp          system call, for new pages only
 //     no page: page_queues::claim_any, take_waiting   heap/slot_caches.hpp           any free slot, also in caches
-//   refused: detail::climb, step by step              account/ladder.hpp             no lock between the steps
+//   refused: detail::climb, step by step              request/ladder.hpp             no lock between the steps
 //     own idle: page_provider::return_idle            heap/page_provider.hpp         each heap's lock in turn
 //     of others, reclaimers, wait: account_steps      account/account_steps.hpp      the tree's lock in turn
 //     pages_in_transit::request::retry                page/pages_in_transit.hpp      waits for pages of other threads

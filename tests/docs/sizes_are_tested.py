@@ -8,19 +8,19 @@ root = pathlib.Path(__file__).resolve().parents[2]
 sizes = (root / "tests/static/account/sizes.cpp").read_text()
 STATED = { # type in the test: (file, text with the number)
     "account": [("docs/accounts.md", r"An account is (\d+) bytes"), ("include/allot/account/account.hpp", r"Cost: (\d+) bytes per account"),
-                ("include/allot/account/account_node.hpp", r"Cost: (\d+) bytes")],
-    "detail::tree_node": [("include/allot/account/tree_node.hpp", r"Cost: (\d+) bytes")],
-    "detail::level_totals": [("include/allot/account/level_totals.hpp", r"Cost: (\d+) bytes")],
-    "detail::leaf_credit": [("include/allot/account/leaf_credit.hpp", r"Cost: (\d+) bytes")],
-    "detail::account_lifetime": [("include/allot/account/account_lifetime.hpp", r"Cost: (\d+) bytes")],
-    "detail::observers": [("include/allot/account/observers.hpp", r"Cost: (\d+) bytes")],
-    "detail::reclaimers": [("include/allot/account/reclaimers.hpp", r"Cost: (\d+) bytes")],
-    "detail::open_counts": [("include/allot/account/open_counts.hpp", r"Cost: (\d+) bytes")],
-    "account_item": [("include/allot/account/account_item.hpp", r"Cost: (\d+) bytes")],
+                ("include/allot/tree/account_node.hpp", r"Cost: (\d+) bytes")],
+    "detail::tree_node": [("include/allot/tree/tree_node.hpp", r"Cost: (\d+) bytes")],
+    "detail::level_totals": [("include/allot/tree/level_totals.hpp", r"Cost: (\d+) bytes")],
+    "detail::leaf_credit": [("include/allot/tree/leaf_credit.hpp", r"Cost: (\d+) bytes")],
+    "detail::account_lifetime": [("include/allot/tree/account_lifetime.hpp", r"Cost: (\d+) bytes")],
+    "detail::observers": [("include/allot/tree/observers.hpp", r"Cost: (\d+) bytes")],
+    "detail::reclaimers": [("include/allot/request/reclaimers.hpp", r"Cost: (\d+) bytes")],
+    "detail::open_counts": [("include/allot/tree/open_counts.hpp", r"Cost: (\d+) bytes")],
+    "account_item": [("include/allot/tree/account_item.hpp", r"Cost: (\d+) bytes")],
     "account_reservation": [("include/allot/account/account_reservation.hpp", r"Cost: (\d+) bytes")],
     "detail::queued_reservation": [("include/allot/account/queued_reservation.hpp", r"Cost: (\d+) bytes")],
-    "detail::shared_level": [("include/allot/account/shared_level.hpp", r"Cost: (\d+) bytes a level")],
-    "tenant": [("include/allot/account/tenant.hpp", r"Cost: (\d+) bytes")],
+    "detail::shared_level": [("include/allot/request/shared_level.hpp", r"Cost: (\d+) bytes a level")],
+    "tenant": [("include/allot/request/tenant.hpp", r"Cost: (\d+) bytes")],
 }
 
 wrong = []

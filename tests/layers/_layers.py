@@ -2,7 +2,7 @@
 
 A folder includes lower ranks and itself, by the exact file, never an index header. Headers that are neither
 allot's nor the standard library's stand only in OPEN, those of OWNED in one folder. Compilers and platforms are told apart in config.hpp alone.
-A class is in one file, with all its members. No header declares a function that another one defines which includes it.
+A folder has at most MOST_FLOORS floors of headers that include each other. A class is in one file, with all its members. No header declares a function that another one defines which includes it.
 """
 
 import re
@@ -14,6 +14,7 @@ OPEN = ("sys", "device", "adapt")
 # Libraries that one folder may use, and no other, even where it is open.
 OWNED = {"spill/store": {"liburing.h", "lz4.h", "xxhash.h"}}
 MOST_LINES = 600
+MOST_FLOORS = 10
 # What a status refers to is an account, of which lower headers know the name alone.
 DECLARED_LOW = ("node_of",)
 
@@ -96,6 +97,14 @@ def wrong_condition(header, words):
     return None
 
 
+def floors(header, included, known):
+    """How many headers of its directory stand on each other up to this one."""
+    if header not in known:
+        known[header] = 0  # of a ring
+        known[header] = 1 + max([floors(below, included, known) for below in included.get(header, ())], default=0)
+    return known[header]
+
+
 def check(root, ranks):
     """All broken rules under `root` (the folder include/allot), as 'file:line: reason'."""
     root = Path(root)
@@ -130,4 +139,10 @@ def check(root, ranks):
                 wrong.append(f"{header}:{number}: {reason}")
     texts = {header: (root / header).read_text() for header in headers}
     wrong += [f"{header}:{number}: {reason}" for header, number, reason in arrows_up(texts, DECLARED_LOW)]
+    included = {header: [target for target in re.findall(r"#include <allot/(\S+)>", text) if Path(target).parent == Path(header).parent]
+                for header, text in texts.items()}
+    known = {}
+    for header in included:
+        if (here := floors(header, included, known)) > MOST_FLOORS and "/" in header:
+            wrong.append(f"{header}:1: on floor {here}, of {MOST_FLOORS} that a folder may have")
     return wrong

@@ -82,6 +82,18 @@ class layers(unittest.TestCase):
         self.assert_told("page/mapped.hpp", "\n" * 600, "more than 600 lines")
         self.assert_fine("page/mapped.hpp", "\n" * 599)
 
+    def test_a_folder_with_too_many_floors(self):
+        for most, wrong in {10: 0, 11: 1}.items():
+            with tempfile.TemporaryDirectory() as folder:
+                Path(folder, "page").mkdir()
+                for n in range(1, most + 1):
+                    below = f"#include <allot/page/p{n - 1}.hpp>\n" if n > 1 else ""
+                    Path(folder, f"page/p{n}.hpp").write_text(GUARD + below)
+                found = check(folder, RANKS)
+                self.assertEqual(len(found), wrong, found)
+                if found:
+                    self.assertIn("on floor 11, of 10", found[0])
+
     def test_a_class_over_two_files(self):
         at = "page/mapped.hpp"
         for member in ("inline int box::size() const {", "template <class T> void box::add(T x) {", "box::~box() {}",

@@ -1,8 +1,8 @@
-// account/shared_level.hpp, the code itself: two requests of two trees that wait for a level, as account_waiting.hpp
+// request/shared_level.hpp, the code itself: two requests of two trees that wait for a level, as account_waiting.hpp
 // does, and a giver, whose memory serves both. Held: both are served, so no wake-up is lost.
 #include "relacy_code.hpp"
 
-#include <allot/account/shared_level.hpp>
+#include <allot/request/shared_level.hpp>
 #include <allot/sync/full_fence.hpp>
 
 namespace {

@@ -3,14 +3,14 @@
 
 #include <support/catch.hpp>
 
-#include <allot/account/ladder.hpp>
-#include <allot/account/memory_request.hpp>
 #include <allot/core/units.hpp>
 #include <allot/heap/fixed_heap.hpp>
 #include <allot/heap/ledger_pages.hpp>
 #include <allot/ledger/page_ledger.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/page/page_steps.hpp>
+#include <allot/request/ladder.hpp>
+#include <allot/request/memory_request.hpp>
 
 #include <memory>
 #include <utility>

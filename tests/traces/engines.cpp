@@ -18,7 +18,6 @@
 //     executors' tasks and of the entries of stores, are in the 16 MiB, but for 64 KiB per thread.
 #include <support/engine_objects.hpp>
 
-#include <allot/account/account_peak.hpp>
 #include <allot/oom/injection.hpp>
 #include <allot/oom/retry.hpp>
 #include <allot/report/accounts.hpp>
@@ -26,6 +25,7 @@
 #include <allot/spill/store/spill_files.hpp>
 #include <allot/task/quota.hpp>
 #include <allot/task/task_group.hpp>
+#include <allot/tree/account_peak.hpp>
 
 #include <chrono>
 #include <concepts>

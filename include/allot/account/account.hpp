@@ -14,21 +14,11 @@
 // Source: Drill's Accountant, 2014, which charges first and checks then; Velox's steps, 2022.
 #pragma once
 
-#include <allot/account/account_arguments.hpp>
 #include <allot/account/account_charge.hpp>
-#include <allot/account/account_closing.hpp>
-#include <allot/account/account_item.hpp>
-#include <allot/account/account_listener.hpp>
-#include <allot/account/account_log.hpp>
-#include <allot/account/account_node.hpp>
-#include <allot/account/account_numbers.hpp>
-#include <allot/account/account_opening.hpp>
-#include <allot/account/account_path.hpp>
+#include <allot/account/account_life.hpp>
 #include <allot/account/account_reservation.hpp>
-#include <allot/account/account_status.hpp>
 #include <allot/account/account_transfer.hpp>
 #include <allot/account/account_waiting.hpp>
-#include <allot/account/memory_request.hpp>
 #include <allot/account/reservation_request.hpp>
 #include <allot/account/top_holders.hpp>
 #include <allot/config.hpp>
@@ -39,7 +29,16 @@
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/reclaim/wait_limit.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/sync/lock_guard.hpp>
+#include <allot/tree/account_arguments.hpp>
+#include <allot/tree/account_item.hpp>
+#include <allot/tree/account_listener.hpp>
+#include <allot/tree/account_log.hpp>
+#include <allot/tree/account_node.hpp>
+#include <allot/tree/account_numbers.hpp>
+#include <allot/tree/account_path.hpp>
+#include <allot/tree/account_status.hpp>
 
 #include <cstddef>
 #include <cstdint>

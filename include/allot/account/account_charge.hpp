@@ -17,16 +17,16 @@
 #pragma once
 
 #include <allot/account/account_climb.hpp>
-#include <allot/account/account_closing.hpp>
-#include <allot/account/account_node.hpp>
+#include <allot/account/account_life.hpp>
 #include <allot/account/charge_request.hpp>
 #include <allot/account/free_ahead.hpp>
-#include <allot/account/memory_request.hpp>
 #include <allot/account/since_refusal.hpp>
-#include <allot/account/tree_change.hpp>
 #include <allot/core/min_max.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
+#include <allot/tree/account_node.hpp>
+#include <allot/tree/tree_change.hpp>
 
 #include <cstddef>
 #include <cstdint>

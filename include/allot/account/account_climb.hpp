@@ -7,12 +7,12 @@
 // Cost: nothing before the first refusal. Threads: the request's own, which holds no lock of allot.
 #pragma once
 
-#include <allot/account/account_node.hpp>
 #include <allot/account/account_steps.hpp>
 #include <allot/account/free_ahead.hpp>
-#include <allot/account/ladder.hpp>
-#include <allot/account/memory_request.hpp>
-#include <allot/account/tree_node.hpp>
+#include <allot/request/ladder.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/tree/account_node.hpp>
+#include <allot/tree/tree_node.hpp>
 
 #include <cstdint>
 

@@ -21,19 +21,19 @@
 
 #include <allot/account/account_charge.hpp>
 #include <allot/account/account_climb.hpp>
-#include <allot/account/account_closing.hpp>
-#include <allot/account/account_node.hpp>
+#include <allot/account/account_life.hpp>
 #include <allot/account/charge_request.hpp>
-#include <allot/account/level_totals.hpp>
-#include <allot/account/memory_request.hpp>
-#include <allot/account/open_counts.hpp>
-#include <allot/account/tree_change.hpp>
-#include <allot/account/wait_order.hpp>
-#include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/reclaim/wait_limit.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/request/wait_queue.hpp>
+#include <allot/tree/account_node.hpp>
+#include <allot/tree/level_totals.hpp>
+#include <allot/tree/open_counts.hpp>
+#include <allot/tree/tree_change.hpp>
+#include <allot/tree/wait_order.hpp>
 
 #include <cstddef>
 #include <span>

@@ -13,17 +13,17 @@
 // Source: HPCC roxiemem's releaseBuffers, 2011: one spill per shortage.
 #pragma once
 
-#include <allot/account/account_node.hpp>
 #include <allot/account/account_waiting.hpp>
-#include <allot/account/judge.hpp>
-#include <allot/account/ladder.hpp>
-#include <allot/account/memory_request.hpp>
-#include <allot/account/reclaimers.hpp>
 #include <allot/account/since_refusal.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/reclaim/cost_cap.hpp>
 #include <allot/reclaim/user_call.hpp>
+#include <allot/request/judge.hpp>
+#include <allot/request/ladder.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/request/reclaimers.hpp>
 #include <allot/sys/thread_context.hpp>
+#include <allot/tree/account_node.hpp>
 
 #include <cstddef>
 #include <cstdint>

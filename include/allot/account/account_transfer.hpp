@@ -9,11 +9,11 @@
 
 #include <allot/account/account_charge.hpp>
 #include <allot/account/account_climb.hpp>
-#include <allot/account/account_node.hpp>
 #include <allot/account/free_ahead.hpp>
-#include <allot/account/memory_request.hpp>
-#include <allot/account/tree_change.hpp>
 #include <allot/core/error.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/tree/account_node.hpp>
+#include <allot/tree/tree_change.hpp>
 
 #include <cstddef>
 

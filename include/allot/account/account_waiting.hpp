@@ -1,28 +1,27 @@
 // Requests that wait for memory, and the threads that wake them.
 //
 // While a request waits that is not patient, no leaf at or below its level has credit: each refund takes the lock, and
-// the thread that releases it wakes the waiters that fit (account/wait_queue.hpp). A refund that is deferred looks for
+// the thread that releases it wakes the waiters that fit (request/wait_queue.hpp). A refund that is deferred looks for
 // waiters. Patient ones look again by themselves, since a refund into credit wakes nobody.
 // wait_order.hpp has the order in which they go.
 #pragma once
 
-#include <allot/account/account_closing.hpp>
-#include <allot/account/account_node.hpp>
-#include <allot/account/account_numbers.hpp>
-#include <allot/account/command.hpp>
-#include <allot/account/judge.hpp>
-#include <allot/account/ladder.hpp>
-#include <allot/account/memory_request.hpp>
-#include <allot/account/shared_level.hpp>
-#include <allot/account/tree_change.hpp>
-#include <allot/account/wait_order.hpp>
-#include <allot/account/wait_queue.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/reclaim/user_call.hpp>
 #include <allot/reclaim/wait_limit.hpp>
+#include <allot/request/command.hpp>
+#include <allot/request/judge.hpp>
+#include <allot/request/ladder.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/request/shared_level.hpp>
+#include <allot/request/wait_queue.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sys/clock.hpp>
 #include <allot/sys/thread_context.hpp>
+#include <allot/tree/account_node.hpp>
+#include <allot/tree/account_numbers.hpp>
+#include <allot/tree/tree_change.hpp>
+#include <allot/tree/wait_order.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -36,6 +35,12 @@ namespace detail {
 // The account that refused; null: another level did.
 inline const account_node* refuser_in(const charge_status& why) noexcept {
     return why.at != nullptr ? &node_of(*why.at) : nullptr;
+}
+// Whether a reclaimer of `home` is asked at this level: `home` is there or below, or the reclaimer serves what is below
+// it, and has not ended. Requires the mutex.
+inline bool is_asked_at(const account_node& at, const reclaimer& r, const account& home) noexcept {
+    if (node_of(home).life.is_closed()) return false;
+    return node_of(home).is_below(at) || (r.asked() == reclaimer::reach::below_too && at.is_below(node_of(home)));
 }
 // For objects at and below: requests wait for their unused memory, or no longer do.
 inline void settle_waits(const account_node& a) noexcept {

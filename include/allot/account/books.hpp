@@ -9,8 +9,8 @@
 // Cost: a virtual call per book; nothing on a warm path. Threads: any.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
+#include <allot/request/memory_request.hpp>
 
 #include <atomic>
 #include <cstddef>

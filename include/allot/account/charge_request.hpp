@@ -5,12 +5,12 @@
 // Invariant: a request counts at most once in `waiting`. Cost: on the stack. Threads: requires the tree's lock.
 #pragma once
 
-#include <allot/account/account_status.hpp>
-#include <allot/account/account_tree.hpp>
-#include <allot/account/tree_node.hpp>
 #include <allot/config.hpp>
 #include <allot/reclaim/user_call.hpp>
 #include <allot/sys/fork_gate.hpp>
+#include <allot/tree/account_status.hpp>
+#include <allot/tree/account_tree.hpp>
+#include <allot/tree/tree_node.hpp>
 
 #include <cstddef>
 #include <cstdint>

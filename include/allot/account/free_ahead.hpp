@@ -23,22 +23,22 @@
 // Source: the watermarks at which Linux frees pages in the background (kswapd, 1996).
 #pragma once
 
-#include <allot/account/account_closing.hpp>
-#include <allot/account/account_node.hpp>
-#include <allot/account/account_numbers.hpp>
+#include <allot/account/account_life.hpp>
 #include <allot/account/account_steps.hpp>
-#include <allot/account/ladder.hpp>
-#include <allot/account/memory_request.hpp>
-#include <allot/account/reclaimers.hpp>
-#include <allot/account/tree_change.hpp>
-#include <allot/account/wait_order.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/reclaim/cost_cap.hpp>
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/reclaim/shortage.hpp>
 #include <allot/reclaim/user_call.hpp>
+#include <allot/request/ladder.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/request/reclaimers.hpp>
 #include <allot/sys/thread_context.hpp>
+#include <allot/tree/account_node.hpp>
+#include <allot/tree/account_numbers.hpp>
+#include <allot/tree/tree_change.hpp>
+#include <allot/tree/wait_order.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -12,14 +12,13 @@
 // account outlives it.
 #pragma once
 
-#include <allot/account/account.hpp>
-#include <allot/account/account_node.hpp>
-#include <allot/account/tree_change.hpp>
-#include <allot/account/wait_order.hpp>
-#include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
+#include <allot/request/wait_queue.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sys/parking.hpp>
+#include <allot/tree/account_node.hpp>
+#include <allot/tree/tree_change.hpp>
+#include <allot/tree/wait_order.hpp>
 
 #include <cstddef>
 
@@ -28,7 +27,7 @@ namespace detail {
 
 class memory_look {
   public:
-    memory_look(account& of, std::size_t bytes, sys::parking& spot) noexcept : at_(of.node()) {
+    memory_look(account& of, std::size_t bytes, sys::parking& spot) noexcept : at_(node_of(of)) {
         w_.by = &at_;
         w_.bytes = bytes;
         w_.patient = w_.looks = true;

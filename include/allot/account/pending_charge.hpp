@@ -11,8 +11,8 @@
 // Source: charge before use, as in Velox's memory pools, 2022.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/sys/fork_gate.hpp>
 
 #include <cstddef>

@@ -14,20 +14,20 @@
 // returned. A call keeps its account from ending, as a refund does. Cost: 472 bytes. Threads: as each function says.
 #pragma once
 
-#include <allot/account/account_node.hpp>
 #include <allot/account/account_reservation.hpp>
 #include <allot/account/account_waiting.hpp>
 #include <allot/account/free_ahead.hpp>
-#include <allot/account/memory_request.hpp>
-#include <allot/account/tree_change.hpp>
-#include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/units.hpp>
 #include <allot/reclaim/user_call.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/request/wait_queue.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sys/lock_rank.hpp>
 #include <allot/sys/thread_context.hpp>
+#include <allot/tree/account_node.hpp>
+#include <allot/tree/tree_change.hpp>
 
 #include <atomic>
 #include <cstddef>

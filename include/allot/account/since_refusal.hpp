@@ -10,10 +10,10 @@
 // Cost: 48 bytes; the tree's lock at each refused request of the thread. Threads: its own.
 #pragma once
 
-#include <allot/account/account_node.hpp>
 #include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/sys/thread_context.hpp>
+#include <allot/tree/account_node.hpp>
 
 #include <cstddef>
 #include <utility>

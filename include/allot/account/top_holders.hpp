@@ -5,11 +5,7 @@
 // Complexity: O(accounts). Threads: any that is not inside a visit of the same tree.
 #pragma once
 
-#include <allot/account/account_closing.hpp>
-#include <allot/account/account_node.hpp>
-#include <allot/account/account_numbers.hpp>
-#include <allot/account/account_path.hpp>
-#include <allot/account/account_status.hpp>
+#include <allot/account/account_life.hpp>
 #include <allot/account/account_waiting.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
@@ -17,6 +13,10 @@
 #include <allot/core/text.hpp>
 #include <allot/core/top_n.hpp>
 #include <allot/reclaim/reclaimer.hpp>
+#include <allot/tree/account_node.hpp>
+#include <allot/tree/account_numbers.hpp>
+#include <allot/tree/account_path.hpp>
+#include <allot/tree/account_status.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -28,7 +28,6 @@
 #pragma once
 
 #include <allot/account/account.hpp>
-#include <allot/account/reclaimers.hpp>
 #include <allot/adapt/bytes.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
@@ -38,6 +37,7 @@
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/reclaim/shortage.hpp>
 #include <allot/reclaim/user_call.hpp>
+#include <allot/request/reclaimers.hpp>
 #include <allot/row/row.hpp>
 
 #include <rocksdb/cache.h>

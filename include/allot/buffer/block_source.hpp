@@ -16,13 +16,13 @@
 #pragma once
 
 #include <allot/account/account_climb.hpp>
-#include <allot/account/account_status.hpp>
 #include <allot/account/forward.hpp>
-#include <allot/account/ladder.hpp>
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/row_type.hpp>
+#include <allot/request/ladder.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/tree/account_status.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -6,16 +6,16 @@
 #pragma once
 
 #include <allot/account/account.hpp>
-#include <allot/account/account_path.hpp>
 #include <allot/account/account_transfer.hpp>
-#include <allot/account/memory_request.hpp>
 #include <allot/buffer/block_source.hpp>
 #include <allot/buffer/buffer_block.hpp>
 #include <allot/buffer/buffer_records.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/sys/fork_gate.hpp>
+#include <allot/tree/account_path.hpp>
 
 #include <cstddef>
 #include <cstdint>

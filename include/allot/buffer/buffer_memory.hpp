@@ -9,12 +9,12 @@
 // Cost: two words; two indirect calls per block. Threads: those of the source.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/buffer/block_source.hpp>
 #include <allot/buffer/buffer.hpp>
 #include <allot/buffer/buffer_allocate.hpp>
 #include <allot/config.hpp>
 #include <allot/reclaim/wait_limit.hpp>
+#include <allot/request/memory_request.hpp>
 
 #include <concepts>
 #include <cstddef>

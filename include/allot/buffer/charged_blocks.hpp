@@ -15,14 +15,14 @@
 #include <allot/account/account.hpp>
 #include <allot/account/account_transfer.hpp>
 #include <allot/account/forward.hpp>
-#include <allot/account/ladder.hpp>
-#include <allot/account/memory_request.hpp>
 #include <allot/buffer/block_source.hpp>
 #include <allot/buffer/buffer_allocate.hpp>
 #include <allot/buffer/buffer_block.hpp>
 #include <allot/chunk/chunk_stats.hpp>
 #include <allot/config.hpp>
 #include <allot/reclaim/wait_limit.hpp>
+#include <allot/request/ladder.hpp>
+#include <allot/request/memory_request.hpp>
 
 #include <cstddef>
 

@@ -9,12 +9,12 @@
 #pragma once
 
 #include <allot/account/forward.hpp>
-#include <allot/account/ladder.hpp>
-#include <allot/account/memory_request.hpp>
 #include <allot/buffer/block_source.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/charge_status.hpp>
+#include <allot/request/ladder.hpp>
+#include <allot/request/memory_request.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -15,9 +15,6 @@
 #pragma once
 
 #include <allot/account/forward.hpp>
-#include <allot/account/ladder.hpp>
-#include <allot/account/memory_request.hpp>
-#include <allot/account/tenant.hpp>
 #include <allot/chunk/chunk_core.hpp>
 #include <allot/chunk/chunk_policies.hpp>
 #include <allot/chunk/chunk_reports.hpp>
@@ -31,6 +28,9 @@
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/page/page_steps.hpp>
+#include <allot/request/ladder.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/request/tenant.hpp>
 #include <allot/sys/lock_rank.hpp>
 #include <allot/sys/poison.hpp>
 

@@ -15,7 +15,6 @@
 #pragma once
 
 #include <allot/account/books.hpp>
-#include <allot/account/memory_request.hpp>
 #include <allot/chunk/block_table.hpp>
 #include <allot/chunk/charged_metadata.hpp>
 #include <allot/chunk/page_blocks.hpp>
@@ -24,6 +23,7 @@
 #include <allot/core/min_max.hpp>
 #include <allot/page/charged_pages.hpp>
 #include <allot/page/pages_in_transit.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/poison.hpp>

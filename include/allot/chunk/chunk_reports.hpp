@@ -4,13 +4,13 @@
 // no other thread uses the arena.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/chunk/chunk_stats.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/raise_refused.hpp>
 #include <allot/core/text.hpp>
 #include <allot/core/top_n.hpp>
+#include <allot/request/memory_request.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,6 @@
 // Source: huge allocations of Netty's arenas, 2013.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/chunk/block_table.hpp>
 #include <allot/chunk/page_block_cache.hpp>
 #include <allot/config.hpp>
@@ -18,6 +17,7 @@
 #include <allot/page/page_arena.hpp>
 #include <allot/page/pages_in_transit.hpp>
 #include <allot/page/regrow.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/sys/poison.hpp>
 #include <allot/watch/event_ring.hpp>
 

@@ -28,9 +28,6 @@
 #pragma once
 
 #include <allot/account/forward.hpp>
-#include <allot/account/ladder.hpp>
-#include <allot/account/memory_request.hpp>
-#include <allot/account/shared_level.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/error.hpp>
@@ -46,6 +43,9 @@
 #include <allot/device_allocator/stream_ordered_runs.hpp>
 #include <allot/device_allocator/stream_tag.hpp>
 #include <allot/reclaim/user_call.hpp>
+#include <allot/request/ladder.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/request/shared_level.hpp>
 #include <allot/sync/full_fence.hpp>
 
 #include <cstddef>

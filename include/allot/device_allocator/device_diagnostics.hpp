@@ -5,8 +5,6 @@
 // Threads: any.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
-#include <allot/account/shared_level.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
@@ -14,6 +12,8 @@
 #include <allot/core/type_name.hpp>
 #include <allot/device/error.hpp>
 #include <allot/device/result.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/request/shared_level.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>
 

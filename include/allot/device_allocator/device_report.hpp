@@ -4,7 +4,6 @@
 // Threads: any.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/raise_refused.hpp>
@@ -12,6 +11,7 @@
 #include <allot/core/top_n.hpp>
 #include <allot/core/type_name.hpp>
 #include <allot/device_allocator/device_stats.hpp>
+#include <allot/request/memory_request.hpp>
 
 #include <cstddef>
 #include <cstdint>

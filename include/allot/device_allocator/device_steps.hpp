@@ -1,16 +1,16 @@
-// What a device allocator adds to the ladder (account/ladder.hpp): where the device has no more memory, the device's
+// What a device allocator adds to the ladder (request/ladder.hpp): where the device has no more memory, the device's
 // other allocators, of any account.
 //
 // Invariant: an allocator is a tenant of its device during its life. Cost: a level per kind of api and device number;
 // calls only after a refusal by the device. Threads: the request's own.
 #pragma once
 
-#include <allot/account/ladder.hpp>
-#include <allot/account/memory_request.hpp>
-#include <allot/account/shared_level.hpp>
-#include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/device/id.hpp>
+#include <allot/request/ladder.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/request/shared_level.hpp>
+#include <allot/request/tenant.hpp>
 #include <allot/sys/thread_context.hpp>
 
 #include <cstddef>

@@ -8,10 +8,10 @@
 // Cost: a mutex, and two api calls; 104 bytes of stack. Threads: one per transaction.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/account/pending_charge.hpp>
 #include <allot/config.hpp>
 #include <allot/device_allocator/relaxed_capture.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>
 

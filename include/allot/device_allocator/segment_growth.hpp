@@ -11,8 +11,6 @@
 // Source: as device_allocator.hpp.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
-#include <allot/account/shared_level.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/device_allocator/device_diagnostics.hpp>
@@ -20,6 +18,8 @@
 #include <allot/device_allocator/device_segments.hpp>
 #include <allot/device_allocator/growth_transaction.hpp>
 #include <allot/device_allocator/stream_ordered_runs.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/request/shared_level.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sys/mutex.hpp>
 

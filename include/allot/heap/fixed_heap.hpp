@@ -7,7 +7,6 @@
 // Source: magazines, Bonwick and Adams 2001.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/heap/heap_base.hpp>
 #include <allot/heap/heap_config.hpp>
@@ -17,6 +16,7 @@
 #include <allot/heap/slot_sampler.hpp>
 #include <allot/heap/slot_store.hpp>
 #include <allot/reclaim/user_call.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
 

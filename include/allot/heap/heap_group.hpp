@@ -12,11 +12,11 @@
 // Source: HPCC roxiemem's checkLimit, 2010, without its walk over every heap.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/heap/heap_base.hpp>
 #include <allot/heap/heap_config.hpp>
 #include <allot/heap/heap_index.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/sync/called_list.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/mpsc_stack.hpp>

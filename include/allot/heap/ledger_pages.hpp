@@ -1,7 +1,7 @@
 // The page provider of a row manager: pages of its arena, charged to its ledger.
 //
 // A request first collects the empty pages of noted heaps, then charges and takes. What follows a refusal is the
-// ladder's (account/ladder.hpp).
+// ladder's (request/ladder.hpp).
 // Cost: O(1) per page, independent of the number of heaps unless memory is short. Threads: any.
 // Source: HPCC roxiemem's checkLimit, 2010.
 #pragma once

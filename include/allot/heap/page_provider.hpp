@@ -6,12 +6,12 @@
 #pragma once
 
 #include <allot/account/books.hpp>
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/heap/heap_group.hpp>
 #include <allot/page/page_arena.hpp>
 #include <allot/page/pages_in_transit.hpp>
 #include <allot/page/regrow.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/watch/event_ring.hpp>
 
 #include <atomic>

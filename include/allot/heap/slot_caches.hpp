@@ -15,11 +15,11 @@
 // Source: magazines, Bonwick and Adams 2001; rpmalloc's and mimalloc's pages in words of bits.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
 #include <allot/heap/slot_cache.hpp>
 #include <allot/heap/slot_store.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/owner_entry.hpp>

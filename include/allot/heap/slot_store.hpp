@@ -7,7 +7,6 @@
 // Source: HPCC roxiemem's CHeap and space list, 2010.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/heap/header_location.hpp>
 #include <allot/heap/heap_base.hpp>
@@ -19,6 +18,7 @@
 #include <allot/heap/page_provider.hpp>
 #include <allot/heap/page_queues.hpp>
 #include <allot/heap/scan_counters.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/slots/deferred_frees.hpp>
 #include <allot/slots/geometry.hpp>
 #include <allot/sync/lock_guard.hpp>

@@ -10,14 +10,14 @@
 #pragma once
 
 #include <allot/account/account_charge.hpp>
-#include <allot/account/account_node.hpp>
 #include <allot/account/books.hpp>
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/ledger/rest.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sys/fork_gate.hpp>
+#include <allot/tree/account_node.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -7,7 +7,7 @@
 // takes its block over, so that the levels above count each byte once, and gives it back when it is released. The
 // pool's own limit counts all its pages.
 // What that account has reserved pays for new pages, too, where levels above both have no more room: the pool owes
-// these bytes to it then, as those of a block that comes back beside what is reserved (account/account_tree.hpp).
+// these bytes to it then, as those of a block that comes back beside what is reserved (tree/account_tree.hpp).
 // Invariant: the own account is charged for the pages, less the blocks that are lent. Cost: that of ledger::tree, a
 // compare-and-swap per page, and 48 bytes; two compare-and-swaps more for a buffer and its release within the credits,
 // else one short lock. Threads: any.
@@ -15,7 +15,6 @@
 #pragma once
 
 #include <allot/account/account.hpp>
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/category/ledger.hpp>
 #include <allot/core/policies.hpp>
@@ -23,6 +22,7 @@
 #include <allot/core/values.hpp>
 #include <allot/ledger/page_ledger.hpp>
 #include <allot/ledger/tree.hpp>
+#include <allot/request/memory_request.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -12,9 +12,6 @@
 #pragma once
 
 #include <allot/account/account.hpp>
-#include <allot/account/memory_request.hpp>
-#include <allot/account/shared_level.hpp>
-#include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/core/category/ledger.hpp>
 #include <allot/core/policies.hpp>
@@ -23,6 +20,9 @@
 #include <allot/core/values.hpp>
 #include <allot/ledger/page_ledger.hpp>
 #include <allot/ledger/tree.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/request/shared_level.hpp>
+#include <allot/request/tenant.hpp>
 
 #include <cstddef>
 #include <deque>

@@ -7,8 +7,6 @@
 
 #include <allot/account/account.hpp>
 #include <allot/account/account_climb.hpp>
-#include <allot/account/memory_request.hpp>
-#include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/core/category/ledger.hpp>
 #include <allot/core/policies.hpp>
@@ -18,6 +16,8 @@
 #include <allot/ledger/account_books.hpp>
 #include <allot/ledger/page_ledger.hpp>
 #include <allot/ledger/rest.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/request/tenant.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -3,8 +3,8 @@
 // Invariant and threads: the ledger's. Cost: the sum of both; an empty object if neither has a state.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
+#include <allot/request/memory_request.hpp>
 
 #include <cstddef>
 

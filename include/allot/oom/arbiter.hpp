@@ -17,11 +17,7 @@
 #pragma once
 
 #include <allot/account/account_charge.hpp>
-#include <allot/account/account_node.hpp>
-#include <allot/account/command.hpp>
-#include <allot/account/judge.hpp>
 #include <allot/account/top_holders.hpp>
-#include <allot/account/tree_node.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/units.hpp>
@@ -30,8 +26,12 @@
 #include <allot/oom/machine.hpp>
 #include <allot/oom/task_record.hpp>
 #include <allot/oom/task_register.hpp>
+#include <allot/request/command.hpp>
+#include <allot/request/judge.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/parking.hpp>
+#include <allot/tree/account_node.hpp>
+#include <allot/tree/tree_node.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -4,13 +4,13 @@
 #pragma once
 
 #include <allot/account/account.hpp>
-#include <allot/account/account_numbers.hpp>
-#include <allot/account/account_path.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
 #include <allot/oom/task_register.hpp>
 #include <allot/sync/lock_guard.hpp>
+#include <allot/tree/account_numbers.hpp>
+#include <allot/tree/account_path.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -12,10 +12,10 @@
 // Cost: 64 bytes an entry. Threads: the sink is called in the arbiter's lock; read when no thread uses the arbiter.
 #pragma once
 
-#include <allot/account/command.hpp>
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
 #include <allot/oom/machine.hpp>
+#include <allot/request/command.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -13,9 +13,9 @@
 #pragma once
 
 #include <allot/account/account.hpp>
-#include <allot/account/command.hpp>
-#include <allot/account/judge.hpp>
 #include <allot/config.hpp>
+#include <allot/request/command.hpp>
+#include <allot/request/judge.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -15,13 +15,13 @@
 #pragma once
 
 #include <allot/account/account.hpp>
-#include <allot/account/account_listener.hpp>
-#include <allot/account/judge.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
 #include <allot/oom/task.hpp>
+#include <allot/request/judge.hpp>
 #include <allot/sync/lock_guard.hpp>
+#include <allot/tree/account_listener.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -20,12 +20,12 @@
 // scope's end are new.
 #pragma once
 
-#include <allot/account/command.hpp>
 #include <allot/config.hpp>
 #include <allot/oom/rules.hpp>
 #include <allot/oom/situation.hpp>
 #include <allot/oom/thread_state.hpp>
 #include <allot/oom/transition_table.hpp>
+#include <allot/request/command.hpp>
 
 #include <algorithm>
 #include <cstddef>

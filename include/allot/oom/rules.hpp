@@ -5,9 +5,9 @@
 // Cost: values. Threads: values.
 #pragma once
 
-#include <allot/account/priority.hpp>
 #include <allot/config.hpp>
 #include <allot/core/units.hpp>
+#include <allot/request/priority.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -12,11 +12,11 @@
 // Source: the any/all rule is Spark-RAPIDS', 2022.
 #pragma once
 
-#include <allot/account/command.hpp>
 #include <allot/config.hpp>
 #include <allot/core/memory_kind.hpp>
 #include <allot/oom/rules.hpp>
 #include <allot/oom/thread_state.hpp>
+#include <allot/request/command.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // oom::state_machine: a request that an account refuses waits, and may be rolled back, by the arbiter of its root.
 //
-// A product reads `waits`, and climbs the ladder (account/ladder.hpp).
+// A product reads `waits`, and climbs the ladder (request/ladder.hpp).
 // Source: Spark-RAPIDS' SparkResourceAdaptor, 2022.
 #pragma once
 

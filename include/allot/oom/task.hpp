@@ -8,11 +8,11 @@
 // another thread.
 #pragma once
 
-#include <allot/account/command.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/units.hpp>
 #include <allot/oom/arbiter.hpp>
+#include <allot/request/command.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/thread_context.hpp>
 

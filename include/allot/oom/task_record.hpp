@@ -3,10 +3,10 @@
 // Cost: 96 bytes a task, 64 a thread, kept until the arbiter ends, and used again. Threads: requires the arbiter's lock.
 #pragma once
 
-#include <allot/account/judge.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/oom/situation.hpp>
+#include <allot/request/judge.hpp>
 #include <allot/sys/thread_context.hpp>
 
 #include <cstddef>

@@ -5,13 +5,13 @@
 // members require the lock, unless they say otherwise.
 #pragma once
 
-#include <allot/account/command.hpp>
-#include <allot/account/judge.hpp>
 #include <allot/config.hpp>
 #include <allot/oom/event_log.hpp>
 #include <allot/oom/machine.hpp>
 #include <allot/oom/task_record.hpp>
 #include <allot/reclaim/wait_limit.hpp>
+#include <allot/request/command.hpp>
+#include <allot/request/judge.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/clock.hpp>
 #include <allot/sys/mutex.hpp>

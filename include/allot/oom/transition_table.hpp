@@ -6,10 +6,10 @@
 // refusal here, not at each request.
 #pragma once
 
-#include <allot/account/command.hpp>
 #include <allot/config.hpp>
 #include <allot/core/step_table.hpp>
 #include <allot/oom/thread_state.hpp>
+#include <allot/request/command.hpp>
 
 #include <array>
 #include <cstddef>

@@ -7,12 +7,12 @@
 // Cost: 32 bytes; one or two system calls. Threads: any may read it.
 #pragma once
 
-#include <allot/account/shared_level.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/page/arena_range.hpp>
 #include <allot/page/page_bitmap.hpp>
 #include <allot/page/page_map.hpp>
+#include <allot/request/shared_level.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sys/map.hpp>
 

@@ -12,8 +12,6 @@
 // Cost: 1 bit and 1/64 bit per page for taken, 1 bit for dirty; 592 bytes. Threads: any.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
-#include <allot/account/shared_level.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
@@ -25,6 +23,8 @@
 #include <allot/page/page_limit.hpp>
 #include <allot/page/page_payer.hpp>
 #include <allot/page/system_pages.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/request/shared_level.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>

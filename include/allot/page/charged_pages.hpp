@@ -8,11 +8,11 @@
 // Cost: two references and a word; O(1) per call. Threads: any.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/account/pending_charge.hpp>
 #include <allot/config.hpp>
 #include <allot/page/page_arena.hpp>
 #include <allot/reclaim/shortage.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sys/thread_context.hpp>
 #include <allot/watch/event_ring.hpp>

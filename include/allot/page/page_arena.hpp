@@ -17,9 +17,6 @@
 // Source: HPCC roxiemem's page bitmap, 2009; watermarks as in snmalloc's ranges, 2019.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
-#include <allot/account/shared_level.hpp>
-#include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/min_max.hpp>
@@ -29,6 +26,9 @@
 #include <allot/page/arena_range.hpp>
 #include <allot/page/arena_stats.hpp>
 #include <allot/page/page_map.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/request/shared_level.hpp>
+#include <allot/request/tenant.hpp>
 #include <allot/sys/lock_rank.hpp>
 
 #include <cstddef>

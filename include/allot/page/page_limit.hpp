@@ -6,12 +6,12 @@
 // Cost: 64 bytes; an atomic operation per call. Threads: any; admits(), beyond() and take() under the arena's lock.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
-#include <allot/account/shared_level.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/page/arena_range.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/request/shared_level.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -1,15 +1,15 @@
-// What an object that takes pages of an arena adds to the ladder (account/ladder.hpp): its own idle pages, pages in
+// What an object that takes pages of an arena adds to the ladder (request/ladder.hpp): its own idle pages, pages in
 // transit, the arena's other tenants.
 //
 // Invariant: it is a listed request of pages_in_transit during its life, so no move that ends meanwhile is missed.
 // Cost: 56 bytes of stack, after a refusal. Threads: the request's own.
 #pragma once
 
-#include <allot/account/ladder.hpp>
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/page/page_arena.hpp>
 #include <allot/page/pages_in_transit.hpp>
+#include <allot/request/ladder.hpp>
+#include <allot/request/memory_request.hpp>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {

@@ -12,10 +12,10 @@
 // Cost: 40 bytes of stack; one page request or three. Threads: the run's owner.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/page/page_arena.hpp>
+#include <allot/request/memory_request.hpp>
 
 #include <cstddef>
 

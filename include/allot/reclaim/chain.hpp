@@ -1,6 +1,6 @@
 // spill::chain: requests for rows, blocks and device memory that an account refuses call its reclaimers.
 //
-// A product reads `asks`, and climbs the ladder (account/ladder.hpp) where no lock is held.
+// A product reads `asks`, and climbs the ladder (request/ladder.hpp) where no lock is held.
 // Source: HPCC roxiemem's callbacks of rows (IBufferedRowCallback), 2011.
 #pragma once
 

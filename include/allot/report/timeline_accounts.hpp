@@ -8,9 +8,9 @@
 #pragma once
 
 #include <allot/account/account.hpp>
-#include <allot/account/account_path.hpp>
 #include <allot/config.hpp>
 #include <allot/core/top_n.hpp>
+#include <allot/tree/account_path.hpp>
 
 #include <algorithm>
 #include <array>

@@ -6,11 +6,11 @@
 // Threads: any; a spin lock only to create a heap. Source: HPCC roxiemem's normal heaps, 2009.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/core/size_class.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/row/slot_rows.hpp>
 #include <allot/row/spare_bins.hpp>
 #include <allot/sync/lock_guard.hpp>

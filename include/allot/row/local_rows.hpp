@@ -5,8 +5,8 @@
 // Threads: one. Source: thread caches, Bonwick and Adams 2001; tcmalloc 2005.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/row/living_handles.hpp>
 #include <allot/row/row_access.hpp>
 #include <allot/row/row_bins.hpp>

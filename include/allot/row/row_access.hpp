@@ -1,8 +1,8 @@
 // row_access: lets handles reach the core of a row manager. Internal.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
+#include <allot/request/memory_request.hpp>
 
 #include <cstddef>
 

@@ -9,8 +9,8 @@
 // Source: thread caches, Bonwick and Adams 2001; tcmalloc 2005.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/row/release_at.hpp>
 #include <allot/row/row.hpp>
 #include <allot/row/row_policies.hpp>

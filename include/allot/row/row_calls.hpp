@@ -14,11 +14,11 @@
 #pragma once
 
 #include <allot/account/forward.hpp>
-#include <allot/account/ladder.hpp>
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/row_type.hpp>
+#include <allot/request/ladder.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/row/make_row.hpp>
 #include <allot/row/row_ptr.hpp>
 #include <allot/sys/lock_rank.hpp>

@@ -9,8 +9,6 @@
 #pragma once
 
 #include <allot/account/forward.hpp>
-#include <allot/account/ladder.hpp>
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/error.hpp>
@@ -21,6 +19,8 @@
 #include <allot/page/page_steps.hpp>
 #include <allot/page/private_arena.hpp>
 #include <allot/reclaim/reclaimer.hpp>
+#include <allot/request/ladder.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/row/buckets.hpp>
 #include <allot/row/huge/huge_rows.hpp>
 #include <allot/row/living_handles.hpp>

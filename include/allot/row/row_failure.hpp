@@ -4,11 +4,11 @@
 // Cost: a page of text per throw. Threads: any.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/raise_refused.hpp>
 #include <allot/core/text.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/watch/event_ring.hpp>
 
 #include <cstddef>

@@ -5,9 +5,9 @@
 // Source: HPCC roxiemem's IFixedRowHeap, 2009; the cache is a magazine, Bonwick and Adams 2001.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/row/release_at.hpp>
 #include <allot/row/row_calls.hpp>
 #include <allot/row/row_policies.hpp>

@@ -7,11 +7,11 @@
 #pragma once
 
 #include <allot/account/forward.hpp>
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/describe.hpp>
 #include <allot/core/diagnose.hpp>
 #include <allot/core/values.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/row/moving/resize.hpp>
 #include <allot/row/moving/row_mover.hpp>
 #include <allot/row/row_access.hpp>

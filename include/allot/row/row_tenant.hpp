@@ -3,9 +3,9 @@
 // Cost: that of what is asked. Threads: any, while the manager lives.
 #pragma once
 
-#include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/heap/heap_base.hpp>
+#include <allot/request/tenant.hpp>
 #include <allot/watch/type_histogram.hpp>
 
 #include <cstddef>

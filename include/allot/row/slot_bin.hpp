@@ -4,9 +4,9 @@
 // Cost: 128 bytes and its stack, of `limit` slots. Threads: those of its owner.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/heap/page_header.hpp>
+#include <allot/request/memory_request.hpp>
 
 #include <array>
 #include <cstddef>

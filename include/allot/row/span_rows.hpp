@@ -13,12 +13,12 @@
 // list fine.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/core/size_class.hpp>
 #include <allot/heap/page_provider.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/row/row_context.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>

@@ -7,10 +7,10 @@
 // Source: HPCC roxiemem's allocator id and cache, 2009; the index: open addressing, Peterson 1957.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/hash.hpp>
 #include <allot/core/row_type.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 

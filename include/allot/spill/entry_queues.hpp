@@ -11,10 +11,10 @@
 #pragma once
 
 #include <allot/account/account.hpp>
-#include <allot/account/command.hpp>
-#include <allot/account/priority.hpp>
 #include <allot/config.hpp>
 #include <allot/core/intrusive_queue.hpp>
+#include <allot/request/command.hpp>
+#include <allot/request/priority.hpp>
 #include <allot/spill/entry.hpp>
 
 #include <atomic>

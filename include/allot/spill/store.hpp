@@ -20,9 +20,7 @@
 
 #include <allot/account/account.hpp>
 #include <allot/account/free_ahead.hpp>
-#include <allot/account/priority.hpp>
 #include <allot/account/top_holders.hpp>
-#include <allot/account/wait_order.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/min_max.hpp>
@@ -31,6 +29,7 @@
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/reclaim/shortage.hpp>
 #include <allot/reclaim/wait_limit.hpp>
+#include <allot/request/priority.hpp>
 #include <allot/spill/entry.hpp>
 #include <allot/spill/entry_queues.hpp>
 #include <allot/spill/entry_state.hpp>
@@ -47,6 +46,7 @@
 #include <allot/sys/lock_rank.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/thread.hpp>
+#include <allot/tree/wait_order.hpp>
 
 #include <cstddef>
 #include <cstdint>

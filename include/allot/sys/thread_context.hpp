@@ -28,7 +28,7 @@ struct waiter;
 
 struct thread_context {
     const user_call* call = nullptr;   // reclaim/user_call.hpp
-    waiter* trying = nullptr;          // its request that waits, while it is made again: account/wait_queue.hpp
+    waiter* trying = nullptr;          // its request that waits, while it is made again: request/wait_queue.hpp
     bool undoes = false;               // it returns what a refused request has taken: the same file
     bool is_past_watermark = false;    // a level that it charges uses more: account/free_ahead.hpp
     std::uint16_t ladders = 0;         // that it climbs: account/account_steps.hpp

@@ -11,9 +11,9 @@
 // Source: BlazingSQL's document of its executor, 2021; bounded bypass: "Fairness in parallel job scheduling", 1997.
 #pragma once
 
-#include <allot/account/priority.hpp>
 #include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
+#include <allot/request/priority.hpp>
 #include <allot/task/ready_queue.hpp>
 
 #include <cstddef>

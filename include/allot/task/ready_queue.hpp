@@ -11,8 +11,8 @@
 // Source: d-ary heaps, Johnson 1975; Mars' queue of operands, 2018, which left an outdated copy of an entry behind.
 #pragma once
 
-#include <allot/account/priority.hpp>
 #include <allot/config.hpp>
+#include <allot/request/priority.hpp>
 
 #include <cstddef>
 #include <cstdint>

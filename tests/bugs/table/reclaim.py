@@ -8,7 +8,7 @@ BUGS = {
         "held > rank) {",
         within="waits", law=5),
     "reclaimer_ends_while_it_is_called": bug(
-        "unit/account/reclaimers.cpp",
+        "unit/request/reclaimers.cpp",
         "const bool done = all_.take_off_locked(r);",
         "static_cast<void>(all_.take_off_locked(r)); const bool done = true;",
         law=5),
@@ -93,7 +93,7 @@ BUGS = {
         "p.leads = first_ == nullptr;",
         law=4),
     "each_thread_sweeps": bug(
-        "unit/account/reclaimers.cpp",
+        "unit/request/reclaimers.cpp",
         "if (runs_at(at)) return beginning::other_runs;",
         "",
         law=5),

@@ -4,10 +4,10 @@
 
 #include <allot/account/account.hpp>
 #include <allot/account/account_steps.hpp>
-#include <allot/account/shared_level.hpp>
-#include <allot/account/tenant.hpp>
 #include <allot/oom/held_outside.hpp>
 #include <allot/oom/task.hpp>
+#include <allot/request/shared_level.hpp>
+#include <allot/request/tenant.hpp>
 
 TEST_CASE("accounts and what is added to them have the sizes that their headers say") {
     using namespace allot;

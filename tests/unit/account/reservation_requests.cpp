@@ -4,7 +4,6 @@
 #include <support/rescue.hpp>
 
 #include <allot/account/account.hpp>
-#include <allot/account/account_peak.hpp>
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
 #include <allot/core/units.hpp>
@@ -15,6 +14,7 @@
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/row_manager.hpp>
 #include <allot/task/quota.hpp>
+#include <allot/tree/account_peak.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -2,11 +2,11 @@
 #include <support/catch.hpp>
 
 #include <allot/account/account.hpp>
-#include <allot/account/account_peak.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/reclaim/chain.hpp>
 #include <allot/report/accounts.hpp>
 #include <allot/row_manager.hpp>
+#include <allot/tree/account_peak.hpp>
 
 #include <string>
 #include <thread>

@@ -4,8 +4,8 @@
 #include <support/stored_bytes.hpp>
 #include <support/tasks.hpp>
 
-#include <allot/account/account_listener.hpp>
 #include <allot/spill/stored_buffer.hpp>
+#include <allot/tree/account_listener.hpp>
 
 #include <atomic>
 #include <chrono>

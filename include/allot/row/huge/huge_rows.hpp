@@ -10,7 +10,6 @@
 // Threads: any. Source: HPCC roxiemem's HugeHeap, 2010.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
@@ -20,6 +19,7 @@
 #include <allot/heap/heap_base.hpp>
 #include <allot/heap/page_provider.hpp>
 #include <allot/page/regrow.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/row/huge/huge_register.hpp>
 #include <allot/row/link_count.hpp>
 #include <allot/row/row_context.hpp>

@@ -16,12 +16,12 @@
 // the pages were returned.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/core/row_type.hpp>
 #include <allot/heap/page_header.hpp>
 #include <allot/page/page_arena.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/row/row.hpp>
 #include <allot/row/row_ops.hpp>
 #include <allot/row/type_table.hpp>

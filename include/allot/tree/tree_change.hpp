@@ -19,21 +19,21 @@
 // level where nobody waits for so few bytes as became free. Threads: its own.
 #pragma once
 
-#include <allot/account/account_lifetime.hpp>
-#include <allot/account/account_node.hpp>
-#include <allot/account/account_numbers.hpp>
-#include <allot/account/account_peak.hpp>
-#include <allot/account/account_status.hpp>
-#include <allot/account/command.hpp>
-#include <allot/account/judge.hpp>
-#include <allot/account/tree_node.hpp>
-#include <allot/account/wait_order.hpp>
-#include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/reclaim/user_call.hpp>
+#include <allot/request/command.hpp>
+#include <allot/request/judge.hpp>
+#include <allot/request/wait_queue.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/thread_context.hpp>
+#include <allot/tree/account_lifetime.hpp>
+#include <allot/tree/account_node.hpp>
+#include <allot/tree/account_numbers.hpp>
+#include <allot/tree/account_peak.hpp>
+#include <allot/tree/account_status.hpp>
+#include <allot/tree/tree_node.hpp>
+#include <allot/tree/wait_order.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -8,14 +8,14 @@
 // Threads: the holder of the tree's lock, unless a function says otherwise; a change of shape also requires the mutex.
 #pragma once
 
-#include <allot/account/account_status.hpp>
-#include <allot/account/leaf_credit.hpp>
-#include <allot/account/level_totals.hpp>
-#include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/intrusive_list.hpp>
+#include <allot/request/wait_queue.hpp>
 #include <allot/sync/mpsc_stack.hpp>
+#include <allot/tree/account_status.hpp>
+#include <allot/tree/leaf_credit.hpp>
+#include <allot/tree/level_totals.hpp>
 
 #include <atomic>
 #include <cstddef>

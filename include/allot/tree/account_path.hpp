@@ -8,11 +8,11 @@
 // Cost: 104 bytes; allocates nothing. Threads: values.
 #pragma once
 
-#include <allot/account/account_node.hpp>
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>
+#include <allot/tree/account_node.hpp>
 
 #include <cstddef>
 #include <string_view>

@@ -1,11 +1,11 @@
 // The ladder: the order of its steps, where a climb goes on after each, and how often one request is charged.
 #include <support/catch.hpp>
 
-#include <allot/account/ladder.hpp>
 #include <allot/core/units.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/reclaim/chain.hpp>
 #include <allot/reclaim/reclaimer.hpp>
+#include <allot/request/ladder.hpp>
 #include <allot/row_manager.hpp>
 
 #include <cstddef>

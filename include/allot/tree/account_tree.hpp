@@ -7,19 +7,19 @@
 // Threads: any.
 #pragma once
 
-#include <allot/account/judge.hpp>
-#include <allot/account/observers.hpp>
-#include <allot/account/reclaimers.hpp>
-#include <allot/account/shared_level.hpp>
-#include <allot/account/tree_lock.hpp>
-#include <allot/account/tree_node.hpp>
-#include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
 #include <allot/core/min_max.hpp>
+#include <allot/request/judge.hpp>
+#include <allot/request/reclaimers.hpp>
+#include <allot/request/shared_level.hpp>
+#include <allot/request/wait_queue.hpp>
 #include <allot/sys/fault.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/parking.hpp>
+#include <allot/tree/observers.hpp>
+#include <allot/tree/tree_lock.hpp>
+#include <allot/tree/tree_node.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -16,11 +16,11 @@
 // Threads: requires the lock of the level.
 #pragma once
 
-#include <allot/account/command.hpp>
-#include <allot/account/judge.hpp>
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
+#include <allot/request/command.hpp>
+#include <allot/request/judge.hpp>
+#include <allot/request/memory_request.hpp>
 #include <allot/sys/parking.hpp>
 #include <allot/sys/thread_context.hpp>
 

@@ -10,17 +10,11 @@
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
 #include <allot/core/units.hpp>
+#include <allot/request/tenant.hpp>
 
 #include <cstddef>
 
 namespace allot::inline ALLOT_ABI {
-
-/// Statistics of an item, in bytes; 0 if unknown.
-struct item_stats {
-    std::size_t charged = 0;
-    std::size_t committed = 0; // promised by the system
-    std::size_t resident = 0;  // in memory now
-};
 
 /// An entry of an account's list of owners; add it by account::add.
 /// Requires: removed before it or the account ends.

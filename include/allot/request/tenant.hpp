@@ -9,7 +9,6 @@
 // Source: HPCC roxiemem's callbacks, 2011, which say what can be freed, not what is unused.
 #pragma once
 
-#include <allot/account/account_item.hpp>
 #include <allot/config.hpp>
 #include <allot/sync/called_list.hpp>
 #include <allot/sync/lock_guard.hpp>
@@ -24,6 +23,13 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 class shared_level;
 } // namespace detail
+
+/// Statistics of a tenant, or of an item of an account (tree/account_item.hpp), in bytes; 0 if unknown.
+struct item_stats {
+    std::size_t charged = 0;
+    std::size_t committed = 0; // promised by the system
+    std::size_t resident = 0;  // in memory now
+};
 
 /// Derive from it, and add it to an arena to hold pages there: arena.add(tenant).
 /// Requires: removed before it ends; the name outlives it.

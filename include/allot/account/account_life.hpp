@@ -1,15 +1,9 @@
-// How an account drains, closes, and reports leaks.
+// How an account opens below its parent or as a root, drains, closes, and reports leaks.
 //
-// Cost: a close walks the accounts below. Threads: any, but for close_for_good(); some require the lock, as they say.
+// Cost: an opening takes the tree's mutex and lock; a close walks the accounts below. Threads: any, but for open() and
+// close_for_good(), which the constructor and the destructor call; some require the lock, as they say.
 #pragma once
 
-#include <allot/account/account_listener.hpp>
-#include <allot/account/account_log.hpp>
-#include <allot/account/account_node.hpp>
-#include <allot/account/account_numbers.hpp>
-#include <allot/account/account_path.hpp>
-#include <allot/account/open_counts.hpp>
-#include <allot/account/tree_change.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
@@ -18,6 +12,14 @@
 #include <allot/reclaim/wait_limit.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/parking.hpp>
+#include <allot/tree/account_arguments.hpp>
+#include <allot/tree/account_listener.hpp>
+#include <allot/tree/account_log.hpp>
+#include <allot/tree/account_node.hpp>
+#include <allot/tree/account_numbers.hpp>
+#include <allot/tree/account_path.hpp>
+#include <allot/tree/open_counts.hpp>
+#include <allot/tree/tree_change.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +37,31 @@ void notify(const account_node& from, Tell tell, const account_node* about = nul
 inline void notify_child_change(const account_node& a, const account_node& parent, bool added) noexcept {
     if (!a.tree().observers.are_watching()) return;
     notify(parent, [&](account_listener& l) { added ? l.child_added(a.face) : l.child_removed(a.face); });
+}
+
+// ---- open ---------------------------------------------------------------------------------------------------------
+
+inline void refuse_to_open(account_node& a, const charge_status& why) noexcept {
+    a.refusal = why;
+    a.life.set_closed_by(a);
+    a.life.close();
+}
+// Opens the account below its parent, or as a root (null); closes it if that is refused.
+inline void open(account_node& a, account_node* parent, const account_arguments& requested) noexcept {
+    a.own_tree.judged = requested.judged;
+    if (requested.judged.by != nullptr) requested.judged.by->roots.add(a.own_tree.as_root);
+    if (!requested.has_valid_step())
+        return refuse_to_open(a, a.status(charge_outcome::misused, requested.step, 0, credit_step::max_bytes));
+    const bool asks_ahead = requested.watermark != SIZE_MAX;
+    if (parent == nullptr) return asks_ahead ? a.own_tree.add_watermark() : void();
+    {
+        const lock_guard whole(parent->shape());
+        const locked_tree scope(*parent);
+        if (!parent->is_open()) return refuse_to_open(a, parent->life.closed_by()->refused(charge_outcome::closed, 0));
+        a.attach();
+        if (asks_ahead) scope.tree.add_watermark();
+    }
+    notify_child_change(a, *parent, true);
 }
 
 // ---- drain -------------------------------------------------------------------------------------------------------
@@ -60,18 +87,6 @@ inline void refuse_charges(account_node& a) noexcept {
 inline void begin_closing(account_node& a) noexcept {
     a.life.begin_closing();
     refuse_charges(a);
-}
-ALLOT_COLD inline charge_status refused_closed(const account_node& a, std::size_t requested) noexcept {
-    if (a.refusal.outcome != charge_outcome::closed)
-        return a.life.closed_by()->refused(charge_outcome::closed, requested);
-    charge_status never_opened = a.refusal; // names the account that was closed then
-    never_opened.requested = requested;
-    return never_opened;
-}
-// The status of a charge that a closed account refuses; fits while the account is open.
-inline charge_status why_closed(const account_node& a, std::size_t bytes) noexcept {
-    const locked_tree scope(a);
-    return a.is_open() ? charge_status{} : refused_closed(a, bytes);
 }
 // Requires the lock.
 inline bool is_drained(const account_node& a) noexcept {
@@ -111,13 +126,6 @@ inline account_node* unpin(account_node& a) noexcept {
 }
 // For those without the lock, and for calls of listeners about the account; not for a call that this thread is inside.
 inline void wait_for_refunds(account_node& a) noexcept { a.life.wait_for_refunds(user_call::calls_about(&a)); }
-
-// Whether a reclaimer of `home` is asked at this level: `home` is there or below, or the reclaimer serves what is below
-// it, and has not ended. Requires the mutex.
-inline bool is_asked_at(const account_node& at, const reclaimer& r, const account& home) noexcept {
-    if (node_of(home).life.is_closed()) return false;
-    return node_of(home).is_below(at) || (r.asked() == reclaimer::reach::below_too && at.is_below(node_of(home)));
-}
 
 // ---- close -------------------------------------------------------------------------------------------------------
 

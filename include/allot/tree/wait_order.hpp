@@ -9,16 +9,16 @@
 // Cost: a look is O(depth) where no waiter fits. Threads: requires the tree's lock.
 #pragma once
 
-#include <allot/account/account_node.hpp>
-#include <allot/account/account_tree.hpp>
-#include <allot/account/judge.hpp>
-#include <allot/account/memory_request.hpp>
-#include <allot/account/wait_queue.hpp>
 #include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/reclaim/user_call.hpp>
 #include <allot/reclaim/wait_limit.hpp>
+#include <allot/request/judge.hpp>
+#include <allot/request/memory_request.hpp>
+#include <allot/request/wait_queue.hpp>
 #include <allot/sys/thread_context.hpp>
+#include <allot/tree/account_node.hpp>
+#include <allot/tree/account_tree.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -11,9 +11,9 @@
 // Threads: take, give, defer_refund and covers by any thread; the rest requires the tree's lock.
 #pragma once
 
-#include <allot/account/account_status.hpp>
-#include <allot/account/credit_word.hpp>
 #include <allot/config.hpp>
+#include <allot/tree/account_status.hpp>
+#include <allot/tree/credit_word.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -2,7 +2,7 @@
 #include <support/catch.hpp>
 
 #include <allot/account/account.hpp>
-#include <allot/account/wait_queue.hpp>
+#include <allot/request/wait_queue.hpp>
 
 #include <cstddef>
 #include <string>

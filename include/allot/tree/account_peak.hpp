@@ -12,9 +12,9 @@
 // keep_peak(nullptr).
 #pragma once
 
-#include <allot/account/account_status.hpp>
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
+#include <allot/tree/account_status.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -6,14 +6,14 @@
 // Threads: any; the tree's lock guards the list.
 #pragma once
 
-#include <allot/account/account_listener.hpp>
-#include <allot/account/tree_lock.hpp>
-#include <allot/account/tree_node.hpp>
 #include <allot/config.hpp>
 #include <allot/reclaim/user_call.hpp>
 #include <allot/sync/called_list.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/lock_rank.hpp>
+#include <allot/tree/account_listener.hpp>
+#include <allot/tree/tree_lock.hpp>
+#include <allot/tree/tree_node.hpp>
 
 #include <atomic>
 #include <cstdint>

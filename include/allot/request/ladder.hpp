@@ -23,8 +23,8 @@
 // Source: HPCC roxiemem's checkLimit and releaseBuffers, 2010 and 2011; its order of spills by cost, 2013.
 #pragma once
 
-#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
+#include <allot/request/memory_request.hpp>
 
 #include <cstdint>
 

@@ -3,10 +3,10 @@
 // Cost: a visit of each item, or of each account below. Threads: as each function says.
 #pragma once
 
-#include <allot/account/account_node.hpp>
-#include <allot/account/open_counts.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/sync/lock_guard.hpp>
+#include <allot/tree/account_node.hpp>
+#include <allot/tree/open_counts.hpp>
 
 #include <cstddef>
 

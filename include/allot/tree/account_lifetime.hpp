@@ -9,8 +9,8 @@
 // Cost: 64 bytes; a thread that waits for refunds sleeps. Threads: see each function.
 #pragma once
 
-#include <allot/account/open_counts.hpp>
 #include <allot/config.hpp>
+#include <allot/tree/open_counts.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -10,9 +10,9 @@
 // Source: Arrow Java's AllocationListener, 2016, which may ask for one retry, and gets no call for transfers.
 #pragma once
 
-#include <allot/account/account_status.hpp>
 #include <allot/config.hpp>
 #include <allot/sync/called_list.hpp>
+#include <allot/tree/account_status.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -11,8 +11,8 @@
 // Threads: any, also under other locks. A child of fork() finds no request that waits.
 #pragma once
 
-#include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
+#include <allot/request/tenant.hpp>
 #include <allot/sync/called_objects.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>

@@ -3,12 +3,12 @@
 // Cost: none at run time. Threads: values.
 #pragma once
 
-#include <allot/account/account_status.hpp>
-#include <allot/account/judge.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
+#include <allot/request/judge.hpp>
+#include <allot/tree/account_status.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -5,17 +5,17 @@
 // as it says.
 #pragma once
 
-#include <allot/account/account_arguments.hpp>
-#include <allot/account/account_item.hpp>
-#include <allot/account/account_lifetime.hpp>
-#include <allot/account/account_log.hpp>
-#include <allot/account/account_status.hpp>
-#include <allot/account/account_tree.hpp>
-#include <allot/account/tree_node.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/sys/mutex.hpp>
+#include <allot/tree/account_arguments.hpp>
+#include <allot/tree/account_item.hpp>
+#include <allot/tree/account_lifetime.hpp>
+#include <allot/tree/account_log.hpp>
+#include <allot/tree/account_status.hpp>
+#include <allot/tree/account_tree.hpp>
+#include <allot/tree/tree_node.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -108,6 +108,19 @@ class locked_tree {
 
     account_tree& tree;
 };
+
+ALLOT_COLD inline charge_status refused_closed(const account_node& a, std::size_t requested) noexcept {
+    if (a.refusal.outcome != charge_outcome::closed)
+        return a.life.closed_by()->refused(charge_outcome::closed, requested);
+    charge_status never_opened = a.refusal; // names the account that was closed then
+    never_opened.requested = requested;
+    return never_opened;
+}
+// The status of a charge that a closed account refuses; fits while the account is open.
+inline charge_status why_closed(const account_node& a, std::size_t bytes) noexcept {
+    const locked_tree scope(a);
+    return a.is_open() ? charge_status{} : refused_closed(a, bytes);
+}
 
 } // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -2,8 +2,8 @@
 #include <support/catch.hpp>
 
 #include <allot/account/account.hpp>
-#include <allot/account/account_path.hpp>
 #include <allot/account/top_holders.hpp>
+#include <allot/tree/account_path.hpp>
 
 #include <memory>
 #include <string>

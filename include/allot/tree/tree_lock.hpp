@@ -6,10 +6,10 @@
 // empty. Threads: any; add_deferred() without the lock.
 #pragma once
 
-#include <allot/account/tree_node.hpp>
 #include <allot/config.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
+#include <allot/tree/tree_node.hpp>
 
 #include <atomic>
 

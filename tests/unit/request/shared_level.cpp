@@ -1,7 +1,7 @@
 // A shared level: which tenants are asked for idle memory, whose caches are shut, and which requests it signals.
 #include <support/catch.hpp>
 
-#include <allot/account/shared_level.hpp>
+#include <allot/request/shared_level.hpp>
 
 #include <atomic>
 #include <chrono>

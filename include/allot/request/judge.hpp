@@ -7,8 +7,6 @@
 // Cost: two words per tree of accounts. Threads: any, as said.
 #pragma once
 
-#include <allot/account/command.hpp>
-#include <allot/account/priority.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/intrusive_list.hpp>
@@ -16,6 +14,8 @@
 #include <allot/core/text.hpp>
 #include <allot/core/units.hpp>
 #include <allot/reclaim/wait_limit.hpp>
+#include <allot/request/command.hpp>
+#include <allot/request/priority.hpp>
 #include <allot/sync/called_objects.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>

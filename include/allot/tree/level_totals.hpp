@@ -10,8 +10,8 @@
 // Cost: 112 bytes. Threads: the holder of the tree's lock, unless a function says otherwise.
 #pragma once
 
-#include <allot/account/account_status.hpp>
 #include <allot/config.hpp>
+#include <allot/tree/account_status.hpp>
 
 #include <atomic>
 #include <cstddef>
