@@ -1,17 +1,17 @@
 // A level that is no account, and that accounts of several trees may share: an arena, a device, the system. Its tenants
 // hold memory there, and requests that it refuses wait there. The limit of an object itself has the level of its pages.
 //
-// What gives it memory signals the first request of each tree that waits there. That one announces it in its tree
-// (account_waiting.hpp), whose order says who tries. So trees are signalled in the order in which they began to wait,
-// and the giver locks nothing of a tree. While a request waits that is not patient the caches of all tenants are shut,
-// of each tree, so what becomes unused is seen.
-// A request waits inside a call of the product that the level refused: so the level outlives it.
+// What gives it memory signals one request of each tree that waits there. That one announces it in its tree
+// (account_waiting.hpp), whose order says who tries. So the giver locks nothing of a tree. While a request waits that
+// is not patient the caches of all tenants are shut, of each tree, so what becomes unused is seen. A request waits
+// inside a call of the product that the level refused: so the level outlives it.
 // Invariant: no wake-up is lost: a request is added, then made again; a giver looks for requests behind its change.
-// Cost: 88 bytes a level, 264 a waiter; a giver reads one word, and while requests wait it looks at each.
+// Cost: 80 bytes a level, 264 a waiter; a giver reads one word, and while requests wait it looks at each.
 // Threads: any, also under other locks. A child of fork() finds no request that waits.
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/intrusive_list.hpp>
 #include <allot/request/tenant.hpp>
 #include <allot/sync/called_objects.hpp>
 #include <allot/sync/lock_guard.hpp>
@@ -38,10 +38,10 @@ class shared_level {
     // A request that waits here, of one thread.
     struct place {
         sys::parking* spot = nullptr;
-        const void* group = nullptr; // of those of one group the first one is signalled: its tree
+        const void* group = nullptr; // of those of one group one is signalled: its tree
         std::uintptr_t thread = 0;   // of the request
-        place *next = nullptr, *before = nullptr;
-        bool leads = false; // of its group
+        list_hook<place> hook;
+        bool leads = false; // its group: it is signalled
         bool shuts = false; // it is not patient
         news got = news::none;
     };
@@ -79,20 +79,17 @@ class shared_level {
             ALLOT_UNLIKELY(process_.load(std::memory_order_acquire) != here))
             begin(here);
         const lock_guard hold(lock_);
-        p.leads = first_of(p.group, first_) == nullptr;
-        p.before = last_, p.next = nullptr;
-        (last_ != nullptr ? last_->next : first_) = &p;
-        last_ = &p;
+        p.leads = one_of(p.group) == nullptr;
+        all_.add(p);
         waiting_.fetch_add(1, std::memory_order_seq_cst);
         return p.shuts && shutting_.fetch_add(1, std::memory_order_seq_cst) == 0;
     }
     // It waits no longer. True: caches are shut for no request any more.
     bool remove(place& p) noexcept {
         const lock_guard hold(lock_);
-        (p.before != nullptr ? p.before->next : first_) = p.next;
-        (p.next != nullptr ? p.next->before : last_) = p.before;
+        all_.remove(p);
         if (p.leads)
-            if (place* const heir = first_of(p.group, p.next)) heir->leads = true;
+            if (place* const heir = one_of(p.group)) heir->leads = true;
         waiting_.fetch_sub(1, std::memory_order_relaxed);
         return p.shuts && shutting_.fetch_sub(1, std::memory_order_seq_cst) == 1;
     }
@@ -108,9 +105,10 @@ class shared_level {
     bool is_waited_for() const noexcept { return waiting_.load(std::memory_order_seq_cst) != 0; }
 
   private:
-    static place* first_of(const void* group, place* from) noexcept {
-        while (from != nullptr && from->group != group) from = from->next;
-        return from;
+    place* one_of(const void* group) const noexcept {
+        place* p = all_.first();
+        while (p != nullptr && p->group != group) p = all_.after(*p);
+        return p;
     }
     void settle(tenant& t) noexcept {
         static_cast<void>(t.settle(t.is_shut_here_, [this] { return shutting_.load(std::memory_order_seq_cst) != 0; }));
@@ -121,7 +119,7 @@ class shared_level {
         if (was != here && was != ~here && process_.compare_exchange_strong(was, ~here, std::memory_order_acquire)) {
             if (lock_.try_lock()) lock_.unlock();
             else new (&lock_) spin_lock; // a thread of the parent held it
-            first_ = last_ = nullptr;
+            all_.clear();
             waiting_.store(0, std::memory_order_relaxed);
             shutting_.store(0, std::memory_order_relaxed);
             process_.store(here, std::memory_order_release);
@@ -132,7 +130,7 @@ class shared_level {
         if (process_.load(std::memory_order_acquire) != sys::process_number()) return;
         const std::uintptr_t mine = sys::thread_token();
         const lock_guard hold(lock_);
-        for (place* p = first_; p != nullptr; p = p->next) {
+        for (place* p = all_.first(); p != nullptr; p = all_.after(*p)) {
             if (!p->leads) continue;
             const news had = p->got;
             if (p->thread != mine) p->got = news::of_others;
@@ -147,7 +145,7 @@ class shared_level {
     std::atomic<std::uint64_t> process_{0}; // whose requests these are; its complement: the list is being begun
     called_objects<tenant, &tenant::place_> tenants_;
     spin_lock lock_; // of the list
-    place *first_ = nullptr, *last_ = nullptr;
+    intrusive_list<place, &place::hook> all_;
 };
 
 // What no limit of the library bounds: the system's memory. Its tenants are all arenas. One for all libraries of the

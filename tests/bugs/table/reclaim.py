@@ -89,8 +89,8 @@ BUGS = {
         law=5),
     "level_wakes_one_tree": bug(
         "model/levels.cpp",
-        "p.leads = first_of(p.group, first_) == nullptr;",
-        "p.leads = first_ == nullptr;",
+        "p.leads = one_of(p.group) == nullptr;",
+        "p.leads = all_.empty();",
         law=4),
     "each_thread_sweeps": bug(
         "unit/request/reclaimers.cpp",

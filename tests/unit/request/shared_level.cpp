@@ -144,8 +144,7 @@ TEST_CASE("caches are shut from the first request that is not patient to the end
     arena.remove(late);
 }
 
-TEST_CASE("a level signals the first request of each tree, and the next one where that has ended",
-          "[reclaim][levels]") {
+TEST_CASE("a level signals one request of each tree, and another one where that has ended", "[reclaim][levels]") {
     shared_level arena{"arena"}, system{"system"};
     const int trees[2]{};
     allot::sys::parking spots[3];
