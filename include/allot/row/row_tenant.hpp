@@ -13,9 +13,9 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Core> class row_tenant final : public tenant {
+template <class Core> class row_tenant final : public caching_tenant {
   public:
-    explicit row_tenant(Core& core) noexcept : tenant(core.name()), core_(core) {}
+    explicit row_tenant(Core& core) noexcept : caching_tenant(core.name()), core_(core) {}
 
     // In use: not what the arena keeps.
     std::size_t held() const noexcept override {

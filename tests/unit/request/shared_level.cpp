@@ -106,8 +106,8 @@ TEST_CASE("tenants come and leave beside requests", "[reclaim][retain]") {
 
 TEST_CASE("caches are shut from the first request that is not patient to the end of the last one",
           "[reclaim][levels]") {
-    struct cached final : allot::tenant {
-        cached() : tenant("object") {}
+    struct cached final : allot::caching_tenant {
+        cached() : caching_tenant("object") {}
         std::size_t held() const noexcept override { return 0; }
         std::size_t return_idle(std::size_t, bool) noexcept override { return 0; }
         bool set_shut(bool now) noexcept override { return ++calls, shut = now; }
