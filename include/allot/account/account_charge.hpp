@@ -84,8 +84,9 @@ ALLOT_COLD inline void passes(const account_node& a, const memory_request& asked
     const locked_tree scope(a);
     note_passed(a, max(asked.bytes, std::size_t{1}), own, true, is_patient(asked));
 }
-// One attempt; requires the lock. Each check and its grant share one hold; retry(found), called where a level refuses,
-// may release it between two rounds. A forced charge beyond a limit is made, and its status says so.
+// One attempt; requires the lock. Each check and its grant share one hold. retry(found) is called where a level
+// refuses, and may release the lock. True: check again. False: it may have set found.outcome to `forced`, and the bytes
+// are charged beyond the limit, as the status says.
 template <class Retry>
 ALLOT_ALWAYS_INLINE charge_status charge_in_hold(account_node& a, std::size_t bytes, charge_mode how,
                                                  const charge_wait& most, Retry retry) noexcept {
@@ -93,14 +94,15 @@ ALLOT_ALWAYS_INLINE charge_status charge_in_hold(account_node& a, std::size_t by
     for (;;) {
         const credit_word w = a.credit().word();
         if (w.credit() != 0 && !w.open()) {
-            a.take_back(true, false); // refunds deferred into a closed credit
+            a.close_credit(); // refunds were deferred into it
             continue;
         }
         if (ALLOT_UNLIKELY(!a.is_open())) return refused_closed(a, bytes);
         const std::size_t need = bytes > w.credit() ? bytes - w.credit() : 0;
         const bool opens = !held && a.may_take_credit();
         const std::size_t steps = opens ? a.credit().growth_to_whole_steps(bytes, w.credit()) : 0;
-        if (steps > need && tree_node::check_levels(&a, steps).fitted()) { // whole steps, if they fit
+        // Whole steps, if they fit. None is due here but patient requests, which what is in credit passes.
+        if (steps > need && tree_node::check_levels(&a, steps).fitted()) {
             if (a.grant(w, steps, bytes, held, opens)) return {};
             continue;
         }

@@ -89,48 +89,13 @@ class account_steps {
     }
     climbed call_reclaimers(memory_request& asked) noexcept {
         credit_called(asked);
-        if (!may_sweep(asked)) return end_sweep(), climbed::moved_on;
-        reclaimers& all = at_->tree().reclaimers;
-        while (!waits_.is_over(asked)) {
-            if (!sweeps_) {
-                if (ahead_ != nullptr) break; // others have gone on
-                const reclaimers::beginning how = all.begin_sweep(sweep_, *at_, at_->shape());
-                sweeps_ = how == reclaimers::beginning::begun;
-                if (how == reclaimers::beginning::other_runs && !user_call::is_inside_any() &&
-                    all.wait_for_sweep(*at_, at_->shape(), waits_.end_of(asked), cancelled_by(asked.wait)))
-                    return climbed::served; // it may have freed enough
-                if (!sweeps_) break;
-            }
-            if (!costly_) {
-                costly_.emplace(all, at_->shape());
-                begin(costly_pass_);
-                coming_ = may_wait_for_it(asked) ? coming_below() : 0;
-            }
-            shortage s = shortage_of(asked);
-            s.leave = &let_others_go_on, s.sweep = this;
-            s.in_vain = costly_pass_.in_vain;
-            if (coming_ != 0 && s.missing() == 0) break; // it waits for these
-            called_ = costly_->next([&](const reclaimer& r) { return wanted(r, s, s.most_cost); });
-            if (called_ != nullptr) {
-                const std::size_t before = called_->coming();
-                const bool some = call(*called_, s, costly_pass_);
-                const std::size_t now = called_->coming();
-                coming_ += now > before && may_wait_for_it(asked) ? now - before : 0;
-                if (sweep_.at == nullptr) leave_sweep(); // others go on
-                else all.end_call(*called_, at_->shape());
-                if (some) return climbed::served;
-            } else if (waits_for_call(asked)) {
-                return climbed::served;
-            } else if (is_for_watermark()) {
-                break; // one pass
-            } else if (costly_.reset(); !begins_again(costly_pass_, false) || critical_) {
-                if (!std::exchange(critical_, true)) continue; // one pass more, the last
-                if (waits_for_call_beside(asked)) return climbed::served;
-                break;
-            }
+        swept so_far = may_sweep(asked) ? swept::goes_on : swept::done;
+        while (so_far == swept::goes_on && !waits_.is_over(asked)) {
+            so_far = begin_sweep_or_wait(asked);
+            if (so_far == swept::goes_on) so_far = call_next(asked);
         }
-        end_sweep();
-        return climbed::moved_on;
+        if (so_far == swept::served) return climbed::served;
+        return end_sweep(), climbed::moved_on;
     }
     climbed wait(memory_request& asked) noexcept {
         end_sweep();
@@ -152,6 +117,53 @@ class account_steps {
     bool may_sweep(const memory_request& asked) noexcept {
         return most_cost_ != reclaimer::idle &&
                waiting_request::waits_at(by_, asked.why).tree().reclaimers.any_costly() && follow_refuser(asked, true);
+    }
+    // What a part of a sweep has done; served: the request is to be made again.
+    enum class swept : std::uint8_t { goes_on, served, done };
+
+    // Waits for the end of another thread's sweep, which may have freed enough; not inside a call, of its own one too.
+    swept begin_sweep_or_wait(const memory_request& asked) noexcept {
+        if (sweeps_) return swept::goes_on;
+        if (ahead_ != nullptr) return swept::done; // others have gone on
+        reclaimers& all = at_->tree().reclaimers;
+        const reclaimers::beginning how = all.begin_sweep(sweep_, *at_, at_->shape());
+        sweeps_ = how == reclaimers::beginning::begun;
+        if (sweeps_) return swept::goes_on;
+        const bool has_ended = how == reclaimers::beginning::other_runs && !user_call::is_inside_any() &&
+                               all.wait_for_sweep(*at_, at_->shape(), waits_.end_of(asked), cancelled_by(asked.wait));
+        return has_ended ? swept::served : swept::done;
+    }
+    // Calls the next reclaimer that may help.
+    swept call_next(const memory_request& asked) noexcept {
+        reclaimers& all = at_->tree().reclaimers;
+        if (!costly_) {
+            costly_.emplace(all, at_->shape());
+            begin(costly_pass_);
+            coming_ = may_wait_for_it(asked) ? coming_below() : 0;
+        }
+        shortage s = shortage_of(asked);
+        s.leave = &let_others_go_on, s.sweep = this;
+        s.in_vain = costly_pass_.in_vain;
+        if (coming_ != 0 && s.missing() == 0) return swept::done; // the next step waits for what is coming
+        called_ = costly_->next([&](const reclaimer& r) { return wanted(r, s, s.most_cost); });
+        if (called_ == nullptr) return end_pass(asked);
+        const std::size_t before = called_->coming();
+        const bool some = call(*called_, s, costly_pass_);
+        const std::size_t now = called_->coming();
+        coming_ += now > before && may_wait_for_it(asked) ? now - before : 0;
+        const bool others_go_on = sweep_.at == nullptr; // the call let them
+        if (others_go_on) leave_sweep();
+        else all.end_call(*called_, at_->shape());
+        return some ? swept::served : swept::goes_on;
+    }
+    // All have been called. Another pass follows one that freed something; the last one is critical.
+    swept end_pass(const memory_request& asked) noexcept {
+        if (waits_for_call(asked)) return swept::served;
+        if (is_for_watermark()) return swept::done; // one pass
+        costly_.reset();
+        if (begins_again(costly_pass_, false) && !critical_) return swept::goes_on;
+        if (!std::exchange(critical_, true)) return swept::goes_on;
+        return waits_for_call_beside(asked) ? swept::served : swept::done;
     }
     // The calls of all that may help, in order, until one of them ends the shortage.
     struct pass {
@@ -233,8 +245,8 @@ class account_steps {
         return at_->tree().reclaimers.coming(
             at_->shape(), [&](const reclaimer& r, const account& home) { return is_asked_at(*at_, r, home); });
     }
-    // Another sweep calls a reclaimer that may help: the call has ended now. False: there is none, or it is not waited
-    // for.
+    // Another sweep calls a reclaimer that may help. True: it has slept until that call ended. False: there is none, or
+    // it is not waited for.
     bool waits_for_call(const memory_request& asked) noexcept {
         const reclaimer* const it = std::exchange(called_elsewhere_, nullptr);
         if (it != nullptr && ahead_ != nullptr) return ahead_->called_elsewhere = it, false;

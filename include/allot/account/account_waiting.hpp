@@ -84,18 +84,15 @@ class waiting_request {
         w_.spot = &spot();
         w_.charges_others = asked.charges_others;
         w_.reserves = asked.reserves;
-        w_.patient = asked.wait != nullptr && asked.wait->is_patient;
-        tries_ = why.outcome != charge_outcome::held_back;
+        w_.patient = is_patient(asked);
         w_.shared = &shared_;
+        tries_ = why.outcome != charge_outcome::held_back; // that would be held back again: it sleeps first
         change_tree(in_, [&](tree_change& now) {
             now.tree.add(w_);
             enter(now.tree, waits_at(by, why));
             if (!is_account(why)) shared_.add(level_of(asked), &in_.tree());
         });
-        if (&by_.root() != &in_) {
-            const locked_tree scope(by_.root());
-            scope.tree.watches.add(closed_);
-        }
+        watch_own_account(true);
         full_fence(); // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
         if (!w_.patient) settle_waits(account_node::of(*w_.in)); // caches below are emptied, and stay so
         shared_.settle();
@@ -103,23 +100,21 @@ class waiting_request {
     waiting_request(const waiting_request&) = delete;
     waiting_request& operator=(const waiting_request&) = delete;
     ~waiting_request() {
-        bool others_shut = true;
+        bool opens = false;
         change_tree(in_, [&](tree_change& now) {
             queue().remove(w_);
-            others_shut = w_.patient || queue().shuts();
+            opens = !w_.patient && !queue().shuts(); // it was the last one that shuts caches
             now.tree.remove(w_);
             now.look_from(*w_.by);
             shared_.remove(announces{now.tree, w_});
-            if (verdict_ == verdict::roll_back && now.tree.judged.by->sees_refunds) { // it sleeps until memory is free
+            // A thread that is rolled back sleeps until others have freed memory: the judge hears of that.
+            if (verdict_ == verdict::roll_back && now.tree.judged.by->sees_refunds) {
                 now.tree.act_at_unlock();
                 now.tree.frees.add_judge();
             }
         });
-        if (&by_.root() != &in_) {
-            const locked_tree scope(by_.root());
-            scope.tree.watches.remove(closed_);
-        }
-        if (!others_shut) settle_waits(account_node::of(*w_.in)); // caches may keep memory again
+        watch_own_account(false);
+        if (opens) settle_waits(account_node::of(*w_.in));
         shared_.settle();
         // A request that was granted has posted that by end_try(). Given up: it ends, or goes on in another tree.
         if (judged_ != nullptr && !granted_)
@@ -134,7 +129,7 @@ class waiting_request {
     bool tries() const noexcept { return tries_; }
     bool is_in_tree_of(const charge_status& why) const noexcept { return &waits_at(by_, why).root() == &in_; }
     // Whether it could be granted, beside what its last try took and returned. False: the arbiter knows it then, and
-    // ended_by() has its verdict.
+    // last_verdict() is its verdict.
     bool can_fit_or_tell(const charge_status& why) noexcept {
         {
             const locked_tree scope(in_);
@@ -156,11 +151,11 @@ class waiting_request {
         if (granted_ && judged_ != nullptr) judged_->post({.what = oom::event::granted});
     }
     // How the arbiter ended the request; try_again: it did not.
-    verdict ended_by() const noexcept { return verdict_; }
+    verdict last_verdict() const noexcept { return verdict_; }
     bool is_cancelled() const noexcept { return cancelled_.is_cancelled(); }
-    // Sleeps, unless memory may be free now. True: the request may be made again. False: the wait is over, by a
-    // verdict, a cancellation or its end. At its end the request is made once more, since more may have been announced;
-    // the next call returns false.
+    // Sleeps, unless it did not wait yet where it is refused now. True: the request is to be made again. False: the
+    // wait is over, by a verdict, a cancellation or its end. One that is woken as its time ends is made once more; the
+    // next call returns false.
     bool sleep(const memory_request& asked) noexcept {
         const charge_status& why = asked.why;
         if (is_ended()) return false;
@@ -178,16 +173,17 @@ class waiting_request {
         {
             const locked_tree scope(in_);
             tries_ = w_.trying;
-            if (!tries_) queue().begin_try(w_, scope.tree.waits);
+            if (!tries_) queue().begin_try(w_, scope.tree.waits); // nobody has: it counts as one that is awake
         }
-        if (tries_) take_signal(signals);
+        if (tries_) take_signal(signals); // of the thread that chose it
+        const bool looks = signals == looks_again;
         if (judged_ != nullptr) {
             verdict now = judged_->look();
-            if (signals == looks_again && now == verdict::sleep) now = judged_->post({.what = oom::event::may_fit});
+            if (looks && now == verdict::sleep) now = judged_->post({.what = oom::event::may_fit});
             if (is_ended_by(now)) return false;
-            w_.passes = now == verdict::passes || (signals == looks_again && w_.held_back);
+            w_.passes = now == verdict::passes || (looks && w_.held_back);
             tries_ = tries_ || now != verdict::sleep;
-        } else if (signals == looks_again) {
+        } else if (looks) {
             tries_ = true;
             w_.passes = w_.held_back;
         }
@@ -262,6 +258,12 @@ class waiting_request {
             tree.note_missed_at(at, got == shared_level::news::own ? &to : nullptr);
         }
     };
+    // Where its account is in another tree than what refuses: it ends where that account is closed.
+    void watch_own_account(bool begins) noexcept {
+        if (&by_.root() == &in_) return;
+        const locked_tree scope(by_.root());
+        begins ? scope.tree.watches.add(closed_) : scope.tree.watches.remove(closed_);
+    }
     // Has caches emptied, and kept empty, of all objects below an account that refuses. True: so memory may be free
     // now. False: done before. Where accounts beside each other refuse in turn, the one above both is its place: each
     // widening leads up.
@@ -367,7 +369,8 @@ ALLOT_COLD inline void announce_unused(const account_node& a) noexcept {
     a.tree().frees.add();
     if (a.tree().has_waiters()) {
         tree_change now{a};
-        if (const waiter* const from = trier_in(now.tree)) { // it was there before: for those that looked meanwhile
+        // What a request has taken in vain was unused before: only those that looked during its try have missed it.
+        if (const waiter* const from = trier_in(now.tree)) {
             now.tree.note_missed([&](const waiter& w) {
                 const bool looked = w.trying || w.recalls_credit() || w.slept >= from->began;
                 return &w != from && looked && (w.trying || a.is_below(*w.at));
@@ -378,7 +381,7 @@ ALLOT_COLD inline void announce_unused(const account_node& a) noexcept {
             if (a.has_children()) { // reclaimers here may help below, too (reclaimer::reach)
                 now.tree.look_at_all();
                 now.tree.note_missed([&](const waiter& w) {
-                    const tree_node& level = w.trying ? *w.in : *w.at;
+                    const tree_node& level = w.trying ? *w.in : *w.at; // `at`: while it sleeps
                     return &level != &a && level.is_below(a);
                 });
             }
@@ -399,8 +402,8 @@ inline bool notify_unused(const account_node& a) noexcept {
     return announce_unused(a), true;
 }
 
-// Whether the arbiter's verdict ends the request.
-inline bool ended_by(charge_status& why, verdict v) noexcept {
+// Whether the arbiter's verdict ends the request, which `why` says then.
+inline bool ends_by(verdict v, charge_status& why) noexcept {
     if (v == verdict::roll_back) why = with_verdict(why, charge_outcome::rolled_back);
     if (v == verdict::split) why = with_verdict(why, charge_outcome::split);
     if (v == verdict::removed) why = with_verdict(why, charge_outcome::removed);
@@ -409,7 +412,7 @@ inline bool ended_by(charge_status& why, verdict v) noexcept {
 // Asks the arbiter, if it knows the thread, what becomes of a request that was refused and does not wait yet. True: it
 // has ended the request, and `why` says how; one that can never fit is split. May sleep while the task is rolled back.
 // Requires: the thread holds no lock of allot.
-inline bool ends_before_its_wait(const account_node& by, memory_request& asked, bool first) noexcept {
+inline bool ends_before_its_wait(const account_node& by, memory_request& asked, bool is_first) noexcept {
     charge_status& why = asked.why;
     const account_node& at = why.at != nullptr ? *refuser_in(why) : by;
     judged_thread* const mine = judged_thread_of(at);
@@ -421,12 +424,12 @@ inline bool ends_before_its_wait(const account_node& by, memory_request& asked, 
         return why = with_verdict(why, as), true;
     }
     if (!waiting_request::is_at_limit(by, why)) return false;
-    verdict v = first ? mine->post(waiting_request::request(oom::event::requested, at, why)) : mine->look();
+    verdict v = is_first ? mine->post(waiting_request::request(oom::event::requested, at, why)) : mine->look();
     if (v == verdict::goes_back) v = mine->wait_until_ready();
     if (v <= verdict::try_again && !waiting_request::is_possible(by, asked))
         v = mine->post(waiting_request::request(oom::event::never_fits, at, why));
     if (v > verdict::try_again) mine->post({.what = oom::event::thrown});
-    return ended_by(why, v);
+    return ends_by(v, why);
 }
 
 // The wait of a request, as a step of the ladder: it is registered at the first call, then made once more; at each
@@ -446,8 +449,9 @@ class wait_step {
         charge_status& why = asked.why;
         if (asked.wait == nullptr && !(asked.judged && judged_thread_of(by) != nullptr)) return climbed::moved_on;
         if (!std::exchange(begun_, true)) {
-            end_of(asked);
-            if (ends_before_its_wait(by, asked, true)) return climbed::gave_up;
+            static_cast<void>(end_of(asked)); // its time begins
+            constexpr bool is_first = true;
+            if (ends_before_its_wait(by, asked, is_first)) return climbed::gave_up;
             if ((counted_ = asked.waiting) != nullptr) counted_->fetch_add(1, std::memory_order_seq_cst);
         }
         if (here_) here_->end_try(false);
@@ -455,14 +459,15 @@ class wait_step {
             const bool is_new = !here_;
             if (is_new && !waiting_request::is_possible(by, asked)) break;
             if (is_new) here_.emplace(by, asked, end_);
+            // A new one is made once more, but for one that goes behind a due one.
             const next then = is_new && here_->tries() ? next::attempt : sleep(by, asked);
             if (then == next::attempt && here_->begin_try(why)) return climbed::served;
-            const verdict ended = here_->ended_by();
+            const verdict how = here_->last_verdict(); // read before the waiter ends, as the next one
             const bool cancelled = here_->is_cancelled();
             here_.reset();
-            if (ended_by(why, ended)) return climbed::gave_up;
+            if (ends_by(how, why)) return climbed::gave_up;
             if (cancelled) why.outcome = charge_outcome::cancelled;
-            if (then != next::other_level) return gave_up(by, why); // also where the arbiter allowed no try
+            if (then != next::other_level) return gave_up(by, why); // in time, by a cancellation, or the arbiter's no
         }
         // Nothing to wait for: what refuses can never grant it, or is no limit, or the account was closed meanwhile.
         return ends_before_its_wait(by, asked, false) ? climbed::gave_up : gave_up(by, why);

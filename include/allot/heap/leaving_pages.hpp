@@ -31,8 +31,8 @@ template <class Page> class leaving_pages {
         while (Page* const p = pages_.first()) {
             pages_.remove(*p);
             std::byte* const memory = p->base();
-            p->ops = nullptr;
-            p->tag = 0; // where it is not read from the page map
+            p->ops = nullptr; // a stale row is not released the fast way
+            p->tag = 0;       // where it is not read from the page map
             const std::size_t n = p->pages(), bytes = n * provider_.page_bytes();
             for (std::size_t at = 0; at != bytes; at += provider_.page_bytes())
                 arena.set_owner(memory + at, nullptr); // before the arena has it: the next owner sets its own
@@ -43,7 +43,7 @@ template <class Page> class leaving_pages {
             }
             arena.give(memory, n);
         }
-        provider_.given(count_, move_);
+        provider_.given(count_, move_); // ends the move
         return count_;
     }
 

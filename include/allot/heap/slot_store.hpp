@@ -239,10 +239,11 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
         } while (place.free_more());
         return false;
     }
-    // Adds a page if there is one; without one takes any free slots.
+    // Takes a page without the lock, and uses it unless others have freed slots meanwhile; without one takes any free
+    // slots. False: there are none.
     template <class Place> ALLOT_NOINLINE bool claim_with_page(Place& place, detail::memory_request& asked) noexcept {
-        detail::pages_in_transit::move taken{provider().in_transit()};
-        std::byte* const memory = take_page(asked, taken);
+        detail::pages_in_transit::move in_transit{provider().in_transit()};
+        std::byte* const memory = take_page(asked, in_transit);
         bool used = false, got = false;
         {
             const detail::lock_guard hold(lock_);
@@ -254,9 +255,9 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
             }
             if (!got) got = pages_.claim_any([&](page& p) { return claim_from(p, place); });
         }
-        if (used) taken.end();
-        else if (memory != nullptr) give_page(memory, taken); // in the heap it would never be found empty
-        if (memory != nullptr) provider().settled();
+        if (used) in_transit.end();
+        else if (memory != nullptr) give_page(memory, in_transit); // in the heap no release would find it empty
+        if (memory != nullptr) provider().settled();               // the take is over, whether it was used or not
         return got || place.find_waiting();
     }
     template <class Place> bool claim(Place& place) noexcept { return place.take_cached() || claim_listed(place); }
@@ -325,62 +326,63 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
         return apart <= std::size_t{cut().stride} * 128;
     }
 
-    // A page for format() or give_page(): its address, or that of its new out-of-band header; null if out of memory.
+    // A page for format() or give_page(): its address, or that of its new out-of-band header; the move is in progress
+    // then. Null: refused, and it has ended.
     ALLOT_ALWAYS_INLINE std::byte* take_page(detail::memory_request& asked,
-                                             detail::pages_in_transit::move& taken) noexcept {
+                                             detail::pages_in_transit::move& in_transit) noexcept {
         if constexpr (!Location::out_of_band) {
-            return provider().take(1, asked, taken);
+            return provider().take(1, asked, in_transit);
         } else {
             const std::size_t pages = config().pages;
             if (!provider().books().pay(asked)) return nullptr; // for headers before this one
-            std::byte* const memory = provider().take(pages, asked, taken);
+            std::byte* const memory = provider().take(pages, asked, in_transit);
             if (memory == nullptr) return nullptr;
             const std::size_t bytes = page::header_bytes(cut(), config().out_of_band_count_bytes);
             std::byte* const header = allocate_header(bytes);
             if (header == nullptr) {
-                provider().give(memory, pages, taken);
+                provider().give(memory, pages, in_transit);
                 asked.refuse(charge_outcome::no_memory, bytes);
                 return nullptr;
             }
             provider().books().owe(bytes);
             auto& location = (::new (header) page)->location;
             location.memory = memory;
-            location.pages = config().pages;
+            location.pages = pages;
             location.bytes = static_cast<std::uint32_t>(bytes);
             return header;
         }
     }
-    void give_page(std::byte* page_or_header, detail::pages_in_transit::move& taken) noexcept {
+    void give_page(std::byte* page_or_header, detail::pages_in_transit::move& in_transit) noexcept {
         if constexpr (Location::out_of_band) {
             const auto location = reinterpret_cast<page*>(page_or_header)->location;
-            provider().give(location.memory, location.pages, taken);
+            provider().give(location.memory, location.pages, in_transit);
             free_header(page_or_header);
             provider().books().end(location.bytes);
         } else {
-            provider().give(page_or_header, 1, taken);
+            provider().give(page_or_header, 1, in_transit);
         }
     }
     // Makes a page that was taken a heaplet of this heap, as one that is listed. Before one of its slots is handed out,
     // only a stale address finds it, so the order of the writes is free.
-    page* format(std::byte* taken) noexcept {
+    page* format(std::byte* memory) noexcept {
         page* p;
-        if constexpr (Location::out_of_band) p = reinterpret_cast<page*>(taken); // take_page() has made it
-        else p = ::new (taken) page;
+        if constexpr (Location::out_of_band) p = reinterpret_cast<page*>(memory); // take_page() has made it
+        else p = ::new (memory) page;
         p->ops = config().ops;
         p->owner = &heap_;
         if constexpr (Location::out_of_band)
             for (std::size_t i = 0; i != p->pages(); ++i)
                 provider().arena().set_owner(p->base() + i * provider().page_bytes(),
                                              detail::word_of_header(static_cast<page_header*>(p)));
-        else provider().arena().set_owner(taken, reinterpret_cast<const void*>(tag()));
+        else provider().arena().set_owner(memory, reinterpret_cast<const void*>(tag()));
         p->type = config().type;
         p->tag = tag();
         p->cut = cut();
         p->threshold = cut().capacity / 16 + 1; // of freed slots, from which it is listed again
         p->slots.reset(p->out_of_band(), cut());
         guards_.begin_page(layout_, *p);
-        if (config().out_of_band_count_bytes != 0)
-            for (std::size_t i = 0; i < cut().capacity * config().out_of_band_count_bytes / 4; ++i)
+        if (config().out_of_band_count_bytes != 0) // its counts are made here, those in front of rows cleared below
+            for (std::size_t i = 0; i < cut().capacity * config().out_of_band_count_bytes / sizeof(std::uint32_t); ++i)
                 ::new (p->counts() + i) std::uint32_t{0};
         clear_counts(*p);
         p->hide_slots(layout_.page_bytes());

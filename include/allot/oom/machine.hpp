@@ -52,12 +52,13 @@ class machine : public situation {
 
     explicit machine(const oom::rules& r = {}) noexcept : situation(r) {}
 
-    /// Applies a command. One that does not fit the state of its thread changes nothing. `sink(change)` is called for
-    /// each thread that changes, in order.
-    /// Returns: the id of what began; else 1, or 0 if the event is wrong in this state.
+    /// Applies a command: request/command.hpp has its fields. An event of the transition table that does not fit the
+    /// state of its thread changes nothing; the others require that they fit. `sink(change)` is called for each, in
+    /// order.
+    /// Returns: the id of what began; 0 for an event that did not fit; else 1.
     template <class Sink> std::uint32_t apply(const command& c, Sink sink) {
         const auto kind = static_cast<memory_kind>(c.detail);
-        const bool now = c.detail != 0;
+        const bool begins = c.detail != 0;
         switch (c.what) {
         case event::started:
             return start(static_cast<thread_kind>(c.detail), c.on, sink,
@@ -86,14 +87,14 @@ class machine : public situation {
         case event::never_fits: return never_fits(c.thread, kind, c.bytes, sink);
         case event::overdue: return overdue(c.thread, sink);
         case event::waited_long: return waited_long(c.thread, sink);
-        case event::scope_begun: return enter_scope(c.thread, now), 1;
-        case event::scope_ended: return leave_scope(c.thread, now, c.free, sink, c.number), 1;
-        case event::barred: return bar(c.thread, now), 1;
+        case event::scope_begun: return enter_scope(c.thread, begins), 1;
+        case event::scope_ended: return leave_scope(c.thread, begins, c.free, sink, c.number), 1;
+        case event::barred: return bar(c.thread, begins), 1;
         case event::waits: return wait(c.thread, static_cast<waits_for>(c.detail), c.on, sink, c.number), 1;
-        case event::covered: return cover(c.thread, now, sink), 1;
+        case event::covered: return cover(c.thread, begins, sink), 1;
         case event::joined: return work_on(c.thread, c.on, sink), 1;
         case event::left: return finish(c.thread, c.on, sink), 1;
-        case event::task_begun: return add_task({c.number, c.free});
+        case event::task_begun: return add_task(priority{c.number, c.free});
         case event::task_ended: return end_task(c.on, sink), 1;
         case event::resource_begun: return add_resource(static_cast<std::uint32_t>(c.number));
         case event::resource_ended: return end_resource(c.on), 1;

@@ -110,7 +110,7 @@ struct task_register {
             }
             if (ends_attempt(made)) count_lost(r, s, now);
         }
-        s.waits += made.to == thread_state::blocked && made.by != event::delayed;
+        s.waits += made.to == thread_state::blocked && made.by != event::delayed; // by which it only sleeps on
         s.rollbacks += made.by == event::thrown && made.from == thread_state::bufn_throw;
         s.splits += made.by == event::thrown && made.from == thread_state::split_throw;
         s.refused += made.by == event::refused;

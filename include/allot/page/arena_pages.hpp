@@ -490,7 +490,8 @@ class arena_pages {
         return return_in_word(w, pages, backing_ == nullptr ? system_.in_huge_pages(pages) : pages, bytes) &&
                (!two_words || return_in_word(beside, 0, ~std::uint64_t{0}, bytes));
     }
-    // The same for one word, with those neighbours that are in `in_same`.
+    // The same for one word, with those neighbours that are in `in_same`; with a backing, which has no payer, whole
+    // units of it, and all their pages count.
     bool return_in_word(std::size_t w, std::uint64_t pages, std::uint64_t in_same, std::size_t& bytes) noexcept {
         const std::uint64_t others = bitmap_.taken_in_word(w) | (dirty_[w].load(std::memory_order_acquire) & ~pages);
         const std::uint64_t idle = backing_ == nullptr ? in_same & ~others : whole_units(w, pages);
@@ -510,10 +511,10 @@ class arena_pages {
             returned_.fetch_add(back, std::memory_order_relaxed);
             bytes += back;
             if (commits_) limit_.uncommit(were_dirty);
-            if (payer_ != nullptr && back != 0) payer_->refund(back, here);
+            if (payer_ != nullptr && back != 0) payer_->refund(back, here); // which calls here.free()
             else here.free();
             if (back != 0) {
-                full_fence();
+                full_fence(); // the pages are free before requests that wait are looked for
                 limit_.gave();
                 the_system().gave();
             }

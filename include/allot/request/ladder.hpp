@@ -67,7 +67,7 @@ ALLOT_NOINLINE auto climb(memory_request& asked, Own& own, Level& level, Attempt
             if (s == step::tenants) return level.ask_tenants(asked);
             if (s == step::reclaimers) return level.call_reclaimers(asked);
             if (s == step::wait) {
-                if (asked.holds != nullptr)
+                if (asked.holds != nullptr) // its idle memory leaves with that: nobody waits for what a sleeper has
                     asked.holds->let_go([&]() noexcept {
                         if constexpr (Own::any)
                             while (own.return_idle(asked) == climbed::served) continue;
@@ -79,7 +79,8 @@ ALLOT_NOINLINE auto climb(memory_request& asked, Own& own, Level& level, Attempt
         return climbed::moved_on;
     };
     for (step now = step::own_idle; now != step::top && asked.why.outcome != charge_outcome::misused;) {
-        if (asked.why.outcome == charge_outcome::held_back && now < step::wait) now = step::wait; // it would fit
+        if (asked.why.outcome == charge_outcome::held_back && now < step::wait)
+            now = step::wait; // it fits, but for a due one
         const climbed r = take(now);
         if (r == climbed::moved_on) {
             now = static_cast<step>(static_cast<std::uint8_t>(now) + 1);

@@ -209,20 +209,21 @@ class wait_queue {
     // Whether credit is recalled: one of these waits, or one that a refund into credit would not wake.
     bool recalls_credit() const noexcept { return shuts() || (first_ != nullptr && first_->level.queued != 0); }
 
+    // In order; what the level knows of all is in the first one, and moves with that.
     void add(waiter& w) noexcept {
         waiter* const f = first_;
-        waiter* const behind = first_behind(w); // null: it is the last
+        waiter* const follower = first_behind(w); // null: it is the last
         if (f == nullptr) {
             w.next = w.prev = first_ = &w;
             w.level = {};
         } else {
-            w.next = behind != nullptr ? behind : f;
+            w.next = follower != nullptr ? follower : f;
             w.prev = w.next->prev;
             w.prev->next = w.next->prev = &w;
-            if (behind == f) set_first(w);
+            if (follower == f) set_first(w);
         }
         waits_of_level& l = first_->level;
-        if (w.patient && (l.first_patient == nullptr || l.first_patient == behind)) l.first_patient = &w;
+        if (w.patient && (l.first_patient == nullptr || l.first_patient == follower)) l.first_patient = &w;
         l.trying += w.trying;
         l.missed += w.missed;
         l.queued += w.recalls_credit();
@@ -291,16 +292,17 @@ class wait_queue {
             reached = reached || &w == l.next_announced;
             const waiter* const before = due;
             if (due == nullptr && w.is_due() && (&w == first_ || &w == l.first_patient)) due = &w;
-            if (w.trying) return; // its thread writes `passes`
-            const bool waits = before == nullptr || w.passes;
+            if (w.trying) return;                              // its thread writes `passes`
+            const bool may_go = before == nullptr || w.passes; // none is due before it, or the arbiter lets it pass
+            // It has a thread, and it is its turn to look for unused memory, whether it fits or not: one at a time.
             const bool in_turn = !w.recalls_credit() && l.trying == 0 && (reached || w.missed);
-            if (waits && (fits(w) || in_turn) && (w.judged == nullptr || tell_that_it_may_fit(*w.judged))) {
+            if (may_go && (fits(w) || in_turn) && (w.judged == nullptr || tell_that_it_may_fit(*w.judged))) {
                 if (in_turn && reached) l.next_announced = behind(w), reached = false;
-                if (w.looks && w.queued == nullptr) w.trying = true; // it leaves before the unlock
+                if (w.looks && w.queued == nullptr) w.trying = true; // signal_looks() removes it before the unlock
                 else begin_try(w, tree);
                 w.next_woken = woken;
                 woken = &w;
-            } else if ((waits || due == &w) && w.least < least) {
+            } else if (may_go && w.least < least) {
                 least = w.least;
             }
         });

@@ -95,7 +95,7 @@ template <class Owner, class Cache> class thread_cache_registry {
     // Visits every thread's cache with lock_ held, so that none of them ends meanwhile.
     template <class Visit> void for_each(Visit visit) noexcept {
         const lock_guard hold(lock_);
-        each(visit);
+        each_locked(visit);
     }
     // Empties the caches of all threads, without their help: those that joined before. Requires that this thread is in
     // no cache.
@@ -110,7 +110,7 @@ template <class Owner, class Cache> class thread_cache_registry {
         if (now) return block_and_empty(true);
         const lock_guard hold(lock_);
         shut_ = false;
-        each([](Cache& cache) { cache.unblock_owner(); });
+        each_locked([](Cache& cache) { cache.unblock_owner(); });
         return false;
     }
     // Call when the owner ends: closes all caches and drops the owner's reference.
@@ -133,7 +133,7 @@ template <class Owner, class Cache> class thread_cache_registry {
         thread_cache_registry* registry = nullptr;
         entry* cached = nullptr; // null: `registry` may be deleted already
         std::uint32_t uses = 0;  // counted until the place has a cache
-        bool recent = false;     // remembered since place_in() last cleared it
+        bool recent = false;     // remembered since find_or_take_place() last cleared it
     };
     static_assert(groups == 16, "allot: group_of() takes 4 bits of a hash, so there must be 16 groups");
     // Of this thread; null before the first use and when out of memory.
@@ -183,7 +183,7 @@ template <class Owner, class Cache> class thread_cache_registry {
     ALLOT_NOINLINE Cache* here_slow() noexcept {
         if (last_here<Cache>.table == thread_table::ended) return nullptr;
         if (places_here() == nullptr && !open_table()) return nullptr;
-        place* const p = place_in(group_here());
+        place* const p = find_or_take_place(group_here());
         if (p == nullptr) return nullptr;
         if (p->cached == nullptr) {
             if (p->uses < uses_before_cache && ++p->uses < uses_before_cache) return nullptr;
@@ -201,8 +201,10 @@ template <class Owner, class Cache> class thread_cache_registry {
         const std::size_t caches = references_.load(std::memory_order_relaxed) - 1;
         return caches >= min_caches && caches >= most_caches();
     }
-    // This registry's place in its group; null while the other owners there are used more.
-    place* place_in(place* group) noexcept {
+    // This registry's place in its group. Else the least used one there without a cache, once newcomers have brought
+    // its uses down to 1; where all have caches, one that was not remembered since the last look, whose cache ends.
+    // Null: none can be taken yet.
+    place* find_or_take_place(place* group) noexcept {
         for (std::size_t i = 0; i < places_per_group; ++i)
             if (group[i].registry == this) return &group[i];
         place* least = nullptr; // the least used place without a cache
@@ -213,7 +215,7 @@ template <class Owner, class Cache> class thread_cache_registry {
                 --least->uses;
                 return nullptr;
             }
-        } else { // all have caches: one that was not used since the last look
+        } else {
             for (std::size_t i = 0; i < places_per_group; ++i)
                 if (!std::exchange(group[i].recent, false)) least = &group[i];
             if (least == nullptr) return nullptr;
@@ -229,24 +231,25 @@ template <class Owner, class Cache> class thread_cache_registry {
                 clear(p);
     }
 
-    // A cache is emptied once its owner was blocked before the fence. Those that join meanwhile have nothing. `shut`:
-    // the owners stay blocked. Returns: whether all were emptied. Requires emptying_.
+    // Blocks every owner, fences, then empties each cache whose owner is seen to be outside. `shut`: the owners stay
+    // blocked. A cache that joins behind the first loop is empty. Returns: false where one could not be emptied.
+    // Requires emptying_.
     bool block_and_empty(bool shut) noexcept {
         Cache* const mine = known();
         bool others = false;
         {
             const lock_guard hold(lock_);
             shut_ = shut;
-            each([&](Cache& cache) {
+            each_locked([&](Cache& cache) {
                 cache.block_owner();
                 others = others || &cache != mine;
             });
         }
-        full_fence();
-        const bool fenced = others && sys::process_fence();
+        full_fence();                                       // with owners that fence
+        const bool fenced = others && sys::process_fence(); // with those that do not
         bool all = true;
         for_each([&](Cache& cache) {
-            if (!cache.is_blocked()) return;
+            if (!cache.is_blocked()) return; // it has joined since
             // Else its owner, which does not fence, may not see yet that it is blocked: the cache stays as it is.
             if (fenced || cache.fences() || &cache == mine) {
                 cache.wait_for_owner();
@@ -259,7 +262,7 @@ template <class Owner, class Cache> class thread_cache_registry {
         return all;
     }
     // Requires lock_.
-    template <class Visit> void each(Visit visit) noexcept {
+    template <class Visit> void each_locked(Visit visit) noexcept {
         for (entry* e = entries_.first(); e != nullptr; e = entries_.after(*e)) visit(e->cache);
     }
     void join(entry& e) noexcept {

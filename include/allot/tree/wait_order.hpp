@@ -86,11 +86,13 @@ inline bool waits_for_those_behind(const waiter& due, const waits_of_tree& waits
     return stuck > limit || due.needs() > limit - stuck;
 }
 // Whether a waiter should try: its request would fit beside what others try for, or can never fit, or is refused by a
-// higher level now, whose caches it must have emptied first (widen). False: `at` says what refuses.
+// higher level now, whose caches it must have emptied first (widen). A level that refuses for lack of bytes is noted in
+// `at`.
 inline bool should_try(waiter& w, const waits_of_tree& waits) noexcept {
     const account_node& by = account_node::of(*w.by);
-    if (w.reserves != nullptr ? !w.reserves->can_ever_fit() : !by.is_open() || (!w.looks && !by.can_ever_fit(w.bytes)))
-        return true;                         // its request will fail for good
+    const bool fails_for_good =
+        w.reserves != nullptr ? !w.reserves->can_ever_fit() : !by.is_open() || (!w.looks && !by.can_ever_fit(w.bytes));
+    if (fails_for_good) return true;
     if (w.short_of != nullptr) return false; // it tries at news
     if (w.looks && w.missed) return true;
     const tree_node *from = &by, *refuser = nullptr; // from: its lowest level, which is charged the bytes
@@ -109,7 +111,7 @@ inline bool should_try(waiter& w, const waits_of_tree& waits) noexcept {
         if (due == nullptr) return true;
         refuser = due->in;
     }
-    return !refuser->is_below(*w.in); // it must widen()
+    return !refuser->is_below(*w.in); // a higher level: it is to widen() its wait
 }
 
 // ---- who is woken-----------------------------------------------------------------------------

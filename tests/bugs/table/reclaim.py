@@ -24,8 +24,8 @@ BUGS = {
         law=4),
     "waiter_announced_unfenced": bug(
         "model/relacy_accounts.cpp",
-        "scope.tree.watches.add(closed_); } full_fence();",
-        "scope.tree.watches.add(closed_); }",
+        "watch_own_account(true); full_fence();",
+        "watch_own_account(true);",
         law=4),
     "waiter_sleeps_without_a_look": bug(
         "model/relacy_accounts.cpp",
