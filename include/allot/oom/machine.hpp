@@ -52,9 +52,8 @@ class machine : public situation {
 
     explicit machine(const oom::rules& r = {}) noexcept : situation(r) {}
 
-    /// Applies a command: request/command.hpp has its fields. An event of the transition table that does not fit the
-    /// state of its thread changes nothing; the others require that they fit. `sink(change)` is called for each, in
-    /// order.
+    /// Applies a command (request/command.hpp). An event of the transition table that does not fit its thread's state
+    /// changes nothing; the others require that they fit. `sink(change)` is called for each change, in order.
     /// Returns: the id of what began; 0 for an event that did not fit; else 1.
     template <class Sink> std::uint32_t apply(const command& c, Sink sink) {
         const auto kind = static_cast<memory_kind>(c.detail);
