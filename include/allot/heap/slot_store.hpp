@@ -347,7 +347,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
             provider().books().owe(bytes);
             auto& location = (::new (header) page)->location;
             location.memory = memory;
-            location.pages = pages;
+            location.pages = config().pages;
             location.bytes = static_cast<std::uint32_t>(bytes);
             return header;
         }
