@@ -88,10 +88,9 @@ class arena_pages {
     }
     // Takes these pages, which lie behind a taken run; false where one of them is taken, or on lack of memory.
     bool take_at(std::size_t first, std::size_t n, page_budget& budget, memory_request& asked) noexcept {
-        return n == 0 || take_found(n, true, budget, asked, [&] {
-                             const run found{bitmap_.are_free(first, n) ? first : none, n};
-                             budget.clean = clean_pages(found);
-                             return found;
+        return n == 0 || take_beside(n, budget, asked, [&](run& found) {
+                             found = {bitmap_.are_free(first, n) ? first : none, n};
+                             return budget.clean = clean_pages(found), true;
                          }) != none;
     }
     // Takes pages in front of a run, at least new_pages - pages, of which only these are counted; returns how many, 0:
@@ -99,16 +98,16 @@ class arena_pages {
     std::size_t slide(std::size_t first, std::size_t pages, std::size_t new_pages, page_budget& budget,
                       memory_request& asked) noexcept {
         const std::size_t more = new_pages - pages;
-        const std::size_t start = take_found(more, true, budget, asked, [&] {
+        const std::size_t start = take_beside(more, budget, asked, [&](run& found) {
             const std::size_t free = bitmap_.free_before(first, first);
             budget.clean = 0;
-            if (free < more) return run{};
+            if (free < more) return false;
             const std::size_t by = more + room_for(new_pages, free - more);
-            run found{first - by, by};
+            found = {first - by, by};
             budget.wanted = budget.clean = clean_pages(found);
             if (budget.clean > budget.most || limit_.beyond(budget.clean) != 0) // without room
                 found = {first - more, more}, budget.clean = clean_pages(found);
-            return found;
+            return true;
         });
         return start != none ? first - start : 0;
     }
@@ -302,6 +301,15 @@ class arena_pages {
                 return none;
             else return taken(found);
         }
+    }
+    // Pages beside a run that grows.
+    ALLOT_NOINLINE std::size_t take_beside(std::size_t counted, page_budget& budget, memory_request& asked,
+                                           attempt_with<run> find) noexcept {
+        return take_found(counted, true, budget, asked, [&] {
+            run found;
+            static_cast<void>(find(found));
+            return found;
+        });
     }
     // Pages that were given are poisoned until they are taken; the host never touches those of a device.
     std::size_t taken(const run& of) const noexcept {

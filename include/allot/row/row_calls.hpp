@@ -73,7 +73,7 @@ template <class Handle, class Policies, class... Row> class row_calls {
     bool climb(detail::memory_request& asked, const detail::account_node* by, detail::attempt_ref again) noexcept
         requires any_size
     {
-        return self().core().climb_with(asked, by, again, [&] { flush_caches(); });
+        return self().core().climb_with(asked, by, again, [&] { return flush_caches(), true; });
     }
     ALLOT_ALWAYS_INLINE void* try_allocate(charge_status* why = nullptr) noexcept
         requires(!any_size)

@@ -86,15 +86,14 @@ template <class Set> class row_core {
 
     // After a refusal: what find() returns, step by step. It looks into caches first, since a step may have filled
     // them. flush(): empties the caller's own caches, before all others.
-    template <class Find, class Flush> ALLOT_NOINLINE auto climb(memory_request& asked, Find find, Flush flush) {
-        auto own = steps(asked, flush);
-        auto level = ledger_.steps(most_cost);
-        return detail::climb(asked, own, level, find);
+    template <class Find, class Flush> auto climb(memory_request& asked, Find find, Flush flush) {
+        decltype(find()) got{};
+        climb_until(asked, [&] { return bool(got = find()); }, [&] { return flush(), true; });
+        return got;
     }
     // The same for a request that charges another account for the row, too (climb_for of account_steps.hpp).
-    template <class Flush>
     ALLOT_NOINLINE bool climb_with(memory_request& asked, const account_node* by, attempt_ref again,
-                                   Flush flush) noexcept {
+                                   attempt_ref flush) noexcept {
         auto own = steps(asked, flush);
         return climb_for(asked, own, by, ledger_, most_cost, again);
     }
@@ -360,12 +359,16 @@ template <class Set> class row_core {
   private:
     using threads = thread_rows<Set>;
     static constexpr std::uint32_t most_cost = policies::asks ? UINT32_MAX : 0; // of those it asks
-    // `flush` is referred to.
-    template <class Flush> auto steps(memory_request& asked, Flush& flush) noexcept {
+    ALLOT_NOINLINE void climb_until(memory_request& asked, attempt_ref has_got, attempt_ref flush) {
+        auto own = steps(asked, flush);
+        auto level = ledger_.steps(most_cost);
+        static_cast<void>(detail::climb(asked, own, level, has_got));
+    }
+    auto steps(memory_request& asked, attempt_ref flush) noexcept {
         if constexpr (requires { ledger_type::charges_others; }) asked.charges_others = true;
         asked.waiting = &heaps().waiting();
-        return page_steps{arena(), pages_.in_transit(), [this, &flush](unsigned way) noexcept {
-                              if (way == 0) flush();
+        return page_steps{arena(), pages_.in_transit(), [this, flush](unsigned way) noexcept {
+                              if (way == 0) static_cast<void>(flush());
                               return pages_.return_idle(way);
                           }};
     }

@@ -128,7 +128,7 @@ template <class Node, called_hook<Node> Node::* Place> class called_list {
     // Calls call(node) for each.
     template <class Lock, class Call> void for_each(Lock& lock, Call call) {
         walk<Lock> all(*this, lock);
-        while (Node* const node = all.next([](const Node&) { return walk_step::call; })) call(*node);
+        while (Node* const node = all.next()) call(*node);
     }
 
     // ---- Requires the lock -----------------------------------------------------------------------------------
@@ -227,30 +227,22 @@ template <class Node, called_hook<Node> Node::* Place> template <class Lock> cla
     walk(const walk&) = delete;
     walk& operator=(const walk&) = delete;
     ~walk() {
-        if (stage_ != stage::runs) return;
-        lock_.lock();
-        const bool wakes = end_call();
-        leave();
-        unlock(wakes);
+        if (stage_ == stage::runs) end();
     }
     // Ends the call of the object before, and begins that of the next one for which wants(const Node&) says so. It is
     // asked with the lock held. Null: there is no other.
     template <class Wants> Node* next(Wants wants) noexcept {
         if (stage_ == stage::over) return nullptr;
-        lock_.lock();
-        if (stage_ == stage::before) begin();
-        const bool wakes = end_call();
+        const bool wakes = begin_step();
         walk_step how = walk_step::end;
         Node* node = here_.following;
         for (; node != nullptr; node = hook(*node).next)
             if (hook(*node).number <= here_.began && (how = wants(*node)) != walk_step::skip) break;
-        if (how == walk_step::end) node = nullptr;
-        here_.current = node;
-        here_.following = node != nullptr ? hook(*node).next : nullptr;
-        if (node != nullptr) ++hook(*node).calls;
-        else leave();
-        unlock(wakes);
-        return node;
+        return end_step(how != walk_step::end ? node : nullptr, wakes);
+    }
+    // The next one of all.
+    ALLOT_NOINLINE Node* next() noexcept {
+        return next([](const Node&) { return walk_step::call; });
     }
 
   private:
@@ -269,6 +261,25 @@ template <class Node, called_hook<Node> Node::* Place> template <class Lock> cla
         while (*at != &here_) at = &(*at)->next;
         *at = here_.next;
         stage_ = stage::over;
+    }
+    // Locks, and ends the call before. Returns: whether a remove() waits for that.
+    bool begin_step() noexcept {
+        lock_.lock();
+        if (stage_ == stage::before) begin();
+        return end_call();
+    }
+    Node* end_step(Node* node, bool wakes) noexcept {
+        here_.current = node;
+        here_.following = node != nullptr ? hook(*node).next : nullptr;
+        if (node != nullptr) ++hook(*node).calls;
+        else leave();
+        unlock(wakes);
+        return node;
+    }
+    ALLOT_NOINLINE void end() noexcept {
+        const bool wakes = begin_step();
+        leave();
+        unlock(wakes);
     }
     // Whether a remove() waits for this end.
     bool end_call() noexcept {
