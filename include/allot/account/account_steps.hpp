@@ -233,7 +233,7 @@ class account_steps {
                 .coming = coming_,
                 .owed = owed_,
                 .requester = for_queued ? &at_->face : &by_.face,
-                .task = mine != nullptr ? mine->task() : oom::no_id,
+                .task = mine != nullptr ? mine->now().task : oom::no_id,
                 .ahead = is_for_watermark()};
     }
     bool may_wait_for_it(const memory_request& asked) const noexcept {

@@ -115,30 +115,18 @@ class arbiter final : public judged_by, allot::detail::judge {
         const std::uint32_t result = tasks_.call(what);
         return {result, what.thread != no_id ? tasks_.states.verdict_for(what.thread) : verdict::try_again};
     }
-    verdict look(thread_id id) const noexcept override {
+    standing of(thread_id id) const noexcept override {
         const allot::detail::lock_guard hold(tasks_.lock);
-        return tasks_.states.verdict_for(id);
+        const machine::thread& t = tasks_.states[id];
+        standing now{.next = tasks_.states.verdict_for(id), .task = t.task};
+        if (t.task != no_id) now.place = tasks_.states.tasks()[t.task].place;
+        if (t.task != no_id && t.others.empty()) now.memory = tasks_.tasks[t.task].memory;
+        if (t.delayed) now.decides_at = tasks_.decides_at;
+        return now;
     }
     bool goes_before(thread_id a, thread_id b) const noexcept override {
         const allot::detail::lock_guard hold(tasks_.lock);
         return tasks_.states.goes_before(a, b);
-    }
-    const account* memory_of_task(thread_id id) const noexcept override {
-        const allot::detail::lock_guard hold(tasks_.lock);
-        const machine::thread& t = tasks_.states[id];
-        return t.task != no_id && t.others.empty() ? tasks_.tasks[t.task].memory : nullptr;
-    }
-    task_id task_of(thread_id id) const noexcept override {
-        const allot::detail::lock_guard hold(tasks_.lock);
-        return tasks_.states[id].task;
-    }
-    oom::priority place_of(task_id id) const noexcept override {
-        const allot::detail::lock_guard hold(tasks_.lock);
-        return tasks_.states.tasks()[id].place;
-    }
-    std::uint64_t decides_at(thread_id id) const noexcept override {
-        const allot::detail::lock_guard hold(tasks_.lock);
-        return tasks_.states[id].delayed ? tasks_.decides_at : sys::parking::never;
     }
     std::size_t held_by_no_task(const allot::detail::tree_node& at) const noexcept override {
         if (rules().unknown_holders_wait.ms == 0) return 0;

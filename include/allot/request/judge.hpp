@@ -113,15 +113,16 @@ class judge {
     }
     // The calling thread, if the judge knows it; else null.
     virtual judged_thread* this_thread() noexcept = 0;
-    virtual verdict look(oom::thread_id id) const noexcept = 0;
+    // What it knows of a thread now.
+    struct standing {
+        verdict next = verdict::try_again;
+        oom::task_id task = oom::no_id;                 // the first one that it works for
+        oom::priority place{};                          // of that task
+        const account* memory = nullptr;                // of its only task; null: not known
+        std::uint64_t decides_at = sys::parking::never; // a decision that is put off while it sleeps; on fine_clock
+    };
+    virtual standing of(oom::thread_id id) const noexcept = 0;
     virtual bool goes_before(oom::thread_id a, oom::thread_id b) const noexcept = 0;
-    virtual const account* memory_of_task(oom::thread_id id) const noexcept = 0;
-    // The first task that it works for; no_id: none.
-    virtual oom::task_id task_of(oom::thread_id id) const noexcept = 0;
-    // The place of that task.
-    virtual oom::priority place_of(oom::task_id id) const noexcept = 0;
-    // When a decision is due that is put off while this thread sleeps, on fine_clock.
-    virtual std::uint64_t decides_at(oom::thread_id id) const noexcept = 0;
     // Bytes at and below the account that are in no account of a task; 0 where a task has none in this tree: then what
     // it holds is not known. Requires the tree's lock.
     virtual std::size_t held_by_no_task(const tree_node& at) const noexcept = 0;
@@ -162,15 +163,12 @@ class judged_thread {
         return by_.apply(what).next;
     }
     // Now: it may have been decided since by an event of another thread.
-    verdict look() const noexcept { return by_.look(id_); }
+    verdict look() const noexcept { return now().next; }
+    judge::standing now() const noexcept { return by_.of(id_); }
     // Any thread, in the tree's lock: whether its requests go before the other's.
     bool goes_before(const judged_thread& other) const noexcept {
         return &other.by_ == &by_ && by_.goes_before(id_, other.id_);
     }
-    // The account of its only task; null: not known.
-    const account* memory_of_task() const noexcept { return by_.memory_of_task(id_); }
-    oom::task_id task() const noexcept { return by_.task_of(id_); }
-    oom::priority place_of(oom::task_id id) const noexcept { return by_.place_of(id); }
     std::size_t held_by_no_task(const tree_node& at) const noexcept { return by_.held_by_no_task(at); }
     // If it sleeps from now on, what it posts then, and when, on fine_clock.
     struct alarm {
@@ -178,7 +176,7 @@ class judged_thread {
         oom::event what = oom::event::overdue;
     };
     alarm next_alarm(std::uint64_t overdue) const noexcept {
-        const std::uint64_t decides = by_.decides_at(id_);
+        const std::uint64_t decides = now().decides_at;
         return decides < overdue ? alarm{decides, oom::event::waited_long} : alarm{overdue, oom::event::overdue};
     }
     // On fine_clock, of a sleep that begins now.

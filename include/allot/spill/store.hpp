@@ -164,8 +164,9 @@ class store final : public reclaimer {
     // An entry that is away, or that begin() follows for. Throws: std::bad_alloc.
     void add(entry& e) {
         detail::judged_thread* const thread = detail::judged_thread_of(e.by.node());
-        const oom::task_id task = thread != nullptr ? thread->task() : oom::no_id;
-        const oom::priority place = task != oom::no_id ? thread->place_of(task) : oom::priority{0, UINT64_MAX};
+        const detail::judge::standing now = thread != nullptr ? thread->now() : detail::judge::standing{};
+        const oom::task_id task = now.task;
+        const oom::priority place = task != oom::no_id ? now.place : oom::priority{0, UINT64_MAX};
         std::unique_ptr<detail::entry_group> fresh;
         while (!try_add(e, task, place, fresh))
             fresh.reset(new detail::entry_group{.by = &e.by, .task = task, .place = place});

@@ -192,7 +192,7 @@ inline judged_thread* judged_thread_of(const account_node& a) noexcept {
 }
 // What the memory of the thread's only task is charged to, if that is in the tree of `in`; null: not known.
 inline const account_node* memory_of_task(const judged_thread* t, const account_node& in) noexcept {
-    const account* const of = t != nullptr ? t->memory_of_task() : nullptr;
+    const account* const of = t != nullptr ? t->now().memory : nullptr;
     return of != nullptr && &node_of(*of).tree() == &in.tree() ? &node_of(*of) : nullptr;
 }
 inline bool is_patient(const charge_wait& most) noexcept { return most.wait != nullptr && most.wait->is_patient; }
