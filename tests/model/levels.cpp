@@ -210,6 +210,8 @@ TEST_CASE("device memory waits for what an allocator of another tree frees", "[m
     charge_status why;
     CHECK(mine.allocate_for(4_MiB, m.a, 1_ms, 256, &why) == nullptr);
     CHECK(why.by == refuser::device);
+    CHECK(mine.allocate_for(9_MiB, m.a, allot::forever, 256, &why) == nullptr); // can never be
+    CHECK(why.limit == 8_MiB);
     const auto wait = [&] { return (got = mine.allocate_for(4_MiB, m.a, allot::forever)) != nullptr; };
     CHECK(is_woken(here, wait, [&] { other.deallocate(held, m.b); }));
     mine.deallocate(got, m.a);

@@ -48,6 +48,14 @@ template <class Api> class device_segments {
         initialize();
         return granularity_;
     }
+    // Of the whole device; SIZE_MAX: it does not say. The first call asks it.
+    std::size_t device_bytes() noexcept {
+        if (device_bytes_ == 0) {
+            const auto memory = api_.memory_of(device_);
+            device_bytes_ = memory ? memory->total_bytes : SIZE_MAX;
+        }
+        return device_bytes_;
+    }
     // Whether a piece of this size would be mapped; else it would be a plain segment.
     bool can_map(std::size_t bytes) const noexcept { return find_gap(bytes) != 0; }
     // Whether a piece of this size has the alignment at its start: mapped pieces start at a multiple of the
@@ -149,6 +157,7 @@ template <class Api> class device_segments {
     std::size_t granularity_ = usual_granularity;
     std::uintptr_t range_ = 0;
     std::size_t range_bytes_ = 0;
+    std::size_t device_bytes_ = 0; // 0: not asked yet
     host_metadata memory_;
     run_array<device_piece, host_metadata> pieces_;
     std::size_t n_ = 0;

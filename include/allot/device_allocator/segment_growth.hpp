@@ -13,6 +13,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/device_allocator/device_diagnostics.hpp>
 #include <allot/device_allocator/device_policies.hpp>
 #include <allot/device_allocator/device_segments.hpp>
@@ -141,7 +142,8 @@ template <class Set> class segment_growth {
             const auto made = segments.grow(want);
             if (!made) {
                 diagnostics_.set_last_error(made.error());
-                diagnostics_.refuse(asked, charge_outcome::no_memory, refuser::device, want, held, most);
+                const std::size_t whole = segments.device_bytes();
+                diagnostics_.refuse(asked, charge_outcome::no_memory, refuser::device, want, held, min(most, whole));
                 refused = want;
                 continue;
             }
