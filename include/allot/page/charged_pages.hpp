@@ -108,7 +108,7 @@ template <class Ledger> class charged_pages {
             on_given();
             // A refused request leaves nothing charged. This is no release: it may call the system.
             if (ALLOT_UNLIKELY(detail::of_this_thread.undoes)) static_cast<void>(arena_.trim_for(bytes_of(pages)));
-            notify_unused();
+            notify_account(); // the arena has signalled its own
         } else if constexpr (calls_listeners) {
             ledger_.refund(bytes_of(pages), on_given);
         } else {
@@ -135,6 +135,9 @@ template <class Ledger> class charged_pages {
         full_fence(); // after the change
         if constexpr (notifies) ledger_.notify_unused();
         arena_.level().gave();
+    }
+    void notify_account() noexcept {
+        if constexpr (notifies) full_fence(), ledger_.notify_unused();
     }
     // The object refills a cache: it rests no longer.
     ALLOT_COLD void open_caches() noexcept {

@@ -110,8 +110,13 @@ class shared_level {
         while (p != nullptr && p->group != group) p = all_.after(*p);
         return p;
     }
+    bool is_of_this_process() const noexcept {
+        return process_.load(std::memory_order_acquire) == sys::process_number();
+    }
     void settle(tenant& t) noexcept {
-        static_cast<void>(t.settle(t.is_shut_here_, [this] { return shutting_.load(std::memory_order_seq_cst) != 0; }));
+        static_cast<void>(t.settle(t.is_shut_here_, [this] {
+            return shutting_.load(std::memory_order_seq_cst) != 0 && is_of_this_process();
+        }));
     }
     // The first request of a process: what fork() has left of another one's, whose threads are not here, is forgotten.
     ALLOT_COLD void begin(std::uint64_t here) noexcept {
@@ -127,7 +132,7 @@ class shared_level {
         while (process_.load(std::memory_order_acquire) != here) yield();
     }
     ALLOT_COLD void signal() noexcept {
-        if (process_.load(std::memory_order_acquire) != sys::process_number()) return;
+        if (!is_of_this_process()) return;
         const std::uintptr_t mine = sys::thread_token();
         const lock_guard hold(lock_);
         for (place* p = all_.first(); p != nullptr; p = all_.after(*p)) {
@@ -166,7 +171,6 @@ class shared_waits {
     shared_waits(const shared_waits&) = delete;
     shared_waits& operator=(const shared_waits&) = delete;
 
-    bool empty() const noexcept { return n_ == 0; }
     bool has(const shared_level& at) const noexcept {
         for (unsigned i = 0; i != n_; ++i)
             if (all_[i].at == &at) return true;
