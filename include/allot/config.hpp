@@ -11,8 +11,14 @@
 //   ALLOT_URING     spill files can use io_uring; the program links liburing  (default 0)
 //   ALLOT_ABI_NAME  a name of your own for a copy that you vendor: ALLOT_ABI_NAME=engine gives allot::v0_2_0_engine
 //                   (default: none)
-// The inline namespace ALLOT_ABI has the version, that name, and each switch that changes a layout, so that translation
-// units that disagree fail to link, and copies that differ live side by side in a program.
+// A large project compiles once what no set changes: allot/compiled.hpp, and these two names, which need no value:
+//   ALLOT_COMPILED  this file links the compiled library, and has no copy of its functions
+//   ALLOT_DEFINE    this file is that library
+//   ALLOT_SHARED_LIBRARY  it is a shared library: given to all files, so that hidden symbols are found, too
+// The inline namespace ALLOT_ABI has the version, that name, and each switch and mode of the compiler that changes a
+// layout or a function: checked, faults, fork, valgrind, no exceptions, no RTTI, sanitizers. So translation units that
+// disagree fail to link, and copies that differ live side by side in a program. ALLOT_COMPILED is not in it: files with
+// and without it link.
 #pragma once
 
 #include <allot/version.hpp>
@@ -83,13 +89,6 @@
 #define ALLOT_TSAN 0
 #endif
 
-// Whether the code may be in a library that is unloaded: not where it is compiled for a program.
-#if defined(__PIC__) && !defined(__PIE__)
-#define ALLOT_IN_LIBRARY 1
-#else
-#define ALLOT_IN_LIBRARY 0
-#endif
-
 #if defined(__CUDACC__)
 #define ALLOT_CUDA 1
 #define ALLOT_HOST_DEVICE __host__ __device__
@@ -144,6 +143,32 @@
 #define ALLOT_NO_THREAD_CHECK __attribute__((noinline, no_sanitize("thread"))) // it reads what other threads write
 #define ALLOT_NO_ADDRESS_CHECK __attribute__((noinline, no_sanitize_address))  // it uses what others must not
 #define ALLOT_COLD __attribute__((cold, noinline))
+// A function that no set of policies changes, outside the paths of rows and charges. Header-only, each file that calls
+// it has its code; with ALLOT_COMPILED only the library has (ALLOT_DEFINE). The compiler reads its body, and drops it:
+// clang emits no call's body that it may not inline; g++ has no such word beside gnu_inline, but does not look at a
+// body that is neither to be emitted nor optimized. None has a static variable, which would be its file's own.
+// Header-only, a warm one may be inlined; a cold one is for the error path.
+#if defined(ALLOT_SHARED_LIBRARY) // the library is a shared one
+#define ALLOT_OF_LIBRARY __attribute__((visibility("default")))
+#else
+#define ALLOT_OF_LIBRARY
+#endif
+#if defined(ALLOT_DEFINE)
+#define ALLOT_OUTLINE ALLOT_OF_LIBRARY __attribute__((used, noinline)) inline
+#define ALLOT_OUTLINE_WARM ALLOT_OF_LIBRARY __attribute__((used)) inline
+#elif !defined(ALLOT_COMPILED) || ALLOT_CUDA
+#define ALLOT_OUTLINE __attribute__((noinline)) inline
+#define ALLOT_OUTLINE_WARM inline
+#else
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wgnu-inline-cpp-without-extern"
+#define ALLOT_OUTLINE ALLOT_OF_LIBRARY __attribute__((gnu_inline, noinline, optnone)) inline
+#else
+#define ALLOT_OUTLINE ALLOT_OF_LIBRARY __attribute__((gnu_inline, optimize(0))) inline
+#endif
+#define ALLOT_OUTLINE_WARM ALLOT_OUTLINE
+#endif
+#define ALLOT_OUTLINE_COLD __attribute__((cold)) ALLOT_OUTLINE
 #define ALLOT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define ALLOT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define ALLOT_SIGNATURE __PRETTY_FUNCTION__
@@ -164,8 +189,8 @@
 #endif
 
 // --- the inline namespace ----------------------------------------------------------------------------------
-#define ALLOT_ABI_OF_(major, minor, patch, name, checked, faults, fork)                                                \
-    v##major##_##minor##_##patch##name##checked##faults##fork
+#define ALLOT_ABI_OF_(major, minor, patch, name, checked, faults, fork, valgrind, modes)                               \
+    v##major##_##minor##_##patch##name##checked##faults##fork##valgrind##modes
 #define ALLOT_ABI_OF(...) ALLOT_ABI_OF_(__VA_ARGS__)
 #define ALLOT_ABI_OWN_(name) _##name
 #define ALLOT_ABI_OWN_OF(name) ALLOT_ABI_OWN_(name)
@@ -189,9 +214,34 @@
 #else
 #define ALLOT_ABI_FORK
 #endif
+#if ALLOT_VALGRIND
+#define ALLOT_ABI_VALGRIND _valgrind
+#else
+#define ALLOT_ABI_VALGRIND
+#endif
+#if !ALLOT_EXCEPTIONS
+#define ALLOT_ABI_EXCEPTIONS _noexceptions
+#else
+#define ALLOT_ABI_EXCEPTIONS
+#endif
+#if !ALLOT_RTTI
+#define ALLOT_ABI_RTTI _nortti
+#else
+#define ALLOT_ABI_RTTI
+#endif
+#if ALLOT_ASAN
+#define ALLOT_ABI_SANITIZER _asan
+#elif ALLOT_TSAN
+#define ALLOT_ABI_SANITIZER _tsan
+#else
+#define ALLOT_ABI_SANITIZER
+#endif
+#define ALLOT_ABI_MODES_(a, b, c) a##b##c
+#define ALLOT_ABI_MODES_OF(a, b, c) ALLOT_ABI_MODES_(a, b, c)
+#define ALLOT_ABI_MODES ALLOT_ABI_MODES_OF(ALLOT_ABI_EXCEPTIONS, ALLOT_ABI_RTTI, ALLOT_ABI_SANITIZER)
 #define ALLOT_ABI                                                                                                      \
     ALLOT_ABI_OF(ALLOT_VERSION_MAJOR, ALLOT_VERSION_MINOR, ALLOT_VERSION_PATCH, ALLOT_ABI_OWN, ALLOT_ABI_CHECKED,      \
-                 ALLOT_ABI_FAULTS, ALLOT_ABI_FORK)
+                 ALLOT_ABI_FAULTS, ALLOT_ABI_FORK, ALLOT_ABI_VALGRIND, ALLOT_ABI_MODES)
 // Of spill/store, whose switches change no other room.
 #define ALLOT_STORE_ABI_(a, b, c) files_xxhash##a##_lz4##b##_uring##c
 #define ALLOT_STORE_ABI_OF(a, b, c) ALLOT_STORE_ABI_(a, b, c)

@@ -181,7 +181,7 @@ class account {
     std::size_t limit() const noexcept { return node_.totals().limit(); }
     /// What the limit bounds: own charges, and the subtree charges of the children; with bytes that are kept for a
     /// request that waits and is due (docs/short-of-memory.md). In bytes.
-    std::size_t used() const noexcept {
+    ALLOT_OUTLINE_WARM std::size_t used() const noexcept {
         const locked scope(node_);
         return node_.used() + detail::kept(node_);
     }
@@ -189,12 +189,12 @@ class account {
     /// request that is due. The rest is charged.
     /// Complexity: O(accounts below), under the tree's lock. Threads: any that is not inside a visit of the tree.
     std::size_t promised() const noexcept { return detail::promised(node_); }
-    std::size_t peak() const noexcept {
+    ALLOT_OUTLINE_WARM std::size_t peak() const noexcept {
         const locked scope(node_);
         return node_.peak();
     }
     /// The largest charge that would fit now, without the credit of other leaves.
-    std::size_t headroom() const noexcept {
+    ALLOT_OUTLINE_WARM std::size_t headroom() const noexcept {
         const locked scope(node_);
         return is_open() ? node_.headroom() : 0;
     }
@@ -251,7 +251,7 @@ class account {
     // ---- listeners, items, logs -------------------------------------------------------------------------------
 
     /// Calls the listener for requests at and below, which keep no credit meanwhile. One that is added is ignored.
-    void add(account_listener& listener) noexcept {
+    ALLOT_OUTLINE_WARM void add(account_listener& listener) noexcept {
         detail::change_tree(node_, [&](detail::tree_change& now) {
             if (now.tree.observers.add_locked(listener, node_)) now.tree.recall_credit(node_);
         });
@@ -270,7 +270,7 @@ class account {
     }
     /// Removes the reclaimer, and waits for a call of it on another thread. Returns: false inside a call of it on this
     /// thread; it is not called again, and must live until a second remove() returns true.
-    bool remove(reclaimer& r) noexcept {
+    ALLOT_OUTLINE_WARM bool remove(reclaimer& r) noexcept {
         if (!node_.tree().reclaimers.remove(r, node_.shape())) return false;
         if (const std::size_t left = r.coming(); left != 0)
             r.failed(left), detail::note_arrival(*this, left, detail::arrival::failed);
@@ -318,7 +318,7 @@ class account {
     }
     account_log* log() const noexcept { return node_.log(); }
     /// Copies all accounts of the tree at each new peak of its root, until keep_peak(nullptr).
-    void keep_peak(account_peak* copy) noexcept {
+    ALLOT_OUTLINE_WARM void keep_peak(account_peak* copy) noexcept {
         detail::change_tree(node_, [&](detail::tree_change& now) {
             now.tree.peak_copy = copy;
             now.tree.act_at_unlock();

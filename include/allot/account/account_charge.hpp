@@ -21,6 +21,7 @@
 #include <allot/account/charge_request.hpp>
 #include <allot/account/free_ahead.hpp>
 #include <allot/account/since_refusal.hpp>
+#include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/request/memory_request.hpp>
 #include <allot/sync/full_fence.hpp>
@@ -40,7 +41,7 @@ struct charge_need {
     account_node* of;
     std::size_t bytes;
 };
-inline void log_event(account_node& a, const char* what, std::size_t bytes) noexcept {
+ALLOT_OUTLINE_WARM void log_event(account_node& a, const char* what, std::size_t bytes) noexcept {
     account_log* const to = a.log();
     if (ALLOT_UNLIKELY(to != nullptr)) to->record(what, bytes, used(a));
 }
@@ -77,7 +78,7 @@ ALLOT_ALWAYS_INLINE bool goes_behind_due(const account_node& a, memory_request& 
     return a.tree().may_have_due() && look_for_due(a, asked, give_idle);
 }
 // It has that memory: it passes those that wait, if it may wait itself. Others are not counted here, and take no lock.
-ALLOT_COLD inline void passes(const account_node& a, const memory_request& asked) noexcept {
+ALLOT_OUTLINE_COLD void passes(const account_node& a, const memory_request& asked) noexcept {
     const waiter* const own = of_this_thread.trying;
     const std::uint32_t itself = own != nullptr && &own->by->tree() == &a.tree() ? 1 : 0;
     if (a.tree().in_order() <= itself || !may_wait(a, asked)) return;
@@ -200,8 +201,8 @@ ALLOT_ALWAYS_INLINE charge_status charge_or_climb(account_node& a, std::size_t b
     return s;
 }
 // With listeners or injectors.
-ALLOT_NOINLINE inline charge_status charge_watched(account_node& a, std::size_t bytes, charge_mode how,
-                                                   const charge_wait& most) noexcept {
+ALLOT_OUTLINE charge_status charge_watched(account_node& a, std::size_t bytes, charge_mode how,
+                                           const charge_wait& most) noexcept {
     if (const charge_status s = injected(a, bytes, how); !s)
         return how == charge_mode::checked && !most.is_attempt ? charge_refused(a, bytes, s, most) : s;
     const charge_status s = charge_or_climb(a, bytes, how, most);
@@ -215,8 +216,7 @@ inline charge_status charge_slow(account_node& a, std::size_t bytes, charge_mode
     return charge_or_climb(a, bytes, how, most);
 }
 // The same, which may wait.
-ALLOT_NOINLINE inline charge_status charge_or_wait(account_node& a, std::size_t bytes,
-                                                   const charge_wait& most) noexcept {
+ALLOT_OUTLINE charge_status charge_or_wait(account_node& a, std::size_t bytes, const charge_wait& most) noexcept {
     if (ALLOT_UNLIKELY(a.tree().observers.are_watching())) return charge_watched(a, bytes, charge_mode::checked, most);
     return charge_or_climb(a, bytes, charge_mode::checked, most);
 }
@@ -362,7 +362,7 @@ inline void remove(account_node& root, injector& i) noexcept {
 }
 // For the arbiter, bytes that are coming are held outside. Where they fail, or have arrived and others got them,
 // requests that wait for them ask again.
-inline void note_arrival(const account& home, std::size_t bytes, arrival what) noexcept {
+ALLOT_OUTLINE_WARM void note_arrival(const account& home, std::size_t bytes, arrival what) noexcept {
     const account_node& at = node_of(home);
     const judged_by judged = at.tree().judged;
     const oom::event e = what == arrival::expected ? oom::event::held_outside : oom::event::returned;
@@ -374,7 +374,7 @@ inline void note_arrival(const account& home, std::size_t bytes, arrival what) n
 // Every object at and below the account returns what it does not use; with 0 bytes it looks for that, as a tenant does.
 // `waits`: it may wait for work of a device. Returns by how many bytes the account's use fell; what other threads
 // charge and refund meanwhile is in it.
-inline std::size_t return_idle_below(const account_node& at, bool waits, std::size_t bytes) noexcept {
+ALLOT_OUTLINE_WARM std::size_t return_idle_below(const account_node& at, bool waits, std::size_t bytes) noexcept {
     const std::size_t before = used(at);
     const shortage s{.why = at.status(charge_outcome::over_limit, bytes, before, at.totals().limit()),
                      .most_cost = reclaimer::idle,

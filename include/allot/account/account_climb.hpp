@@ -9,6 +9,7 @@
 
 #include <allot/account/account_steps.hpp>
 #include <allot/account/free_ahead.hpp>
+#include <allot/config.hpp>
 #include <allot/request/ladder.hpp>
 #include <allot/request/memory_request.hpp>
 #include <allot/tree/account_node.hpp>
@@ -32,7 +33,7 @@ class request_steps : frees_ahead, public account_steps {
 
 // Makes a request again that was refused, as `asked.why` says, step by step; attempt() sets `asked.why`. Returns:
 // whether it was granted. Requires: the thread holds no lock of allot.
-inline bool request_again(const account_node& by, memory_request& asked, attempt_ref attempt) noexcept {
+ALLOT_OUTLINE_WARM bool request_again(const account_node& by, memory_request& asked, attempt_ref attempt) noexcept {
     no_own_steps none;
     request_steps level{by, reclaimer::any};
     return climb<no_own_steps, account_steps>(asked, none, level, attempt);

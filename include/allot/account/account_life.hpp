@@ -47,7 +47,7 @@ inline void refuse_to_open(account_node& a, const charge_status& why) noexcept {
     a.life.close();
 }
 // Opens the account below its parent, or as a root (null); closes it if that is refused.
-inline void open(account_node& a, account_node* parent, const account_arguments& requested) noexcept {
+ALLOT_OUTLINE_WARM void open(account_node& a, account_node* parent, const account_arguments& requested) noexcept {
     a.own_tree.judged = requested.judged;
     if (requested.judged.by != nullptr) requested.judged.by->roots.add(a.own_tree.as_root);
     if (!requested.has_valid_step())
@@ -101,7 +101,7 @@ inline void end_if_drained(account_node& a) noexcept {
     a.tree().drained = &a;
     a.tree().act_at_unlock();
 }
-ALLOT_COLD inline void count_closing(account_node& a, unsigned at, int by) noexcept {
+ALLOT_OUTLINE_COLD void count_closing(account_node& a, unsigned at, int by) noexcept {
     change_tree(a, [&](tree_change&) {
         if (!a.life.counts().add_left(at, by)) report_misuse({.kind = misuse::too_many_views, .heap = a.name()});
         end_if_drained(a);
@@ -118,7 +118,7 @@ inline account_node* pin_parent(const account_node& a) noexcept {
     return above;
 }
 // Undoes pin_parent() of a child. Returns drained accounts, which the caller must end.
-inline account_node* unpin(account_node& a) noexcept {
+ALLOT_OUTLINE_WARM account_node* unpin(account_node& a) noexcept {
     const locked_tree scope(a);
     a.life.counts().add_locked(open_counts::users, -1);
     end_if_drained(a);
@@ -189,7 +189,7 @@ ALLOT_COLD inline void end_queued(account_node& a) noexcept {
     }
 }
 // False: something was reported.
-inline bool close(account_node& a) noexcept {
+ALLOT_OUTLINE_WARM bool close(account_node& a) noexcept {
     if (a.life.is_closed()) return true;
     account_node* const above = pin_parent(a); // it may wait for this child alone
     char page[8192];
@@ -208,7 +208,7 @@ inline bool close(account_node& a) noexcept {
     return leaks.size() == 0;
 }
 // The same, and no other account names this one any more: it may be destroyed.
-inline void close_for_good(account_node& a) noexcept {
+ALLOT_OUTLINE_WARM void close_for_good(account_node& a) noexcept {
     if (ALLOT_CHECKED != 0 && !a.life.is_closed()) // else the tree may have ended
         a.tree().reclaimers.visit(a.shape(), [&](const reclaimer& r, const account& home) {
             if (&home == &a.face) report_misuse({.kind = misuse::living_reclaimer, .heap = r.name()});
@@ -247,7 +247,7 @@ inline void remove(account_node& a, account_item& item) noexcept {
     end_drained(drained); // takes the mutex; may destroy this account
 }
 // Refuses charges, sleeps at most this long until the last refund, then closes. False: something was reported.
-inline bool close_after(account_node& a, time_span most) noexcept {
+ALLOT_OUTLINE_WARM bool close_after(account_node& a, time_span most) noexcept {
     const std::uint64_t end = wait_limit{most}.deadline();
     sys::parking spot;
     closing_watch watch{spot};

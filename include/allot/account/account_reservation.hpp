@@ -48,7 +48,7 @@ struct reserving;
 
 // Ends a reservation, but for the bytes that it keeps. The part of bytes to come that was charged since it began stays
 // reserved for others: they promise bytes beyond it.
-inline void end_reservation(const reserved_bytes& has, std::size_t keeps) noexcept {
+ALLOT_OUTLINE_WARM void end_reservation(const reserved_bytes& has, std::size_t keeps) noexcept {
     account_node& a = *has.by;
     const bool to_come = has.kind == reserves::to_come, ends = keeps == 0;
     const std::size_t fewer = has.bytes - keeps;
@@ -172,7 +172,7 @@ struct reservation_batch final : reserved_need {
 
     bool is_of_one() const noexcept { return all.front().of == by; }
     account_node* above() const noexcept override { return is_of_one() ? by->above() : by; }
-    needs need() const noexcept override {
+    ALLOT_OUTLINE_WARM needs need() const noexcept override {
         std::size_t more = 0, fewer = 0; // what one is owed no more, another one is
         for (const reservation_change& c : all) {
             if (!c.any()) continue;
@@ -192,7 +192,7 @@ struct reservation_batch final : reserved_need {
         return sum;
     }
     // A look waits for a higher limit, too.
-    bool can_ever_fit() const noexcept override {
+    ALLOT_OUTLINE_WARM bool can_ever_fit() const noexcept override {
         if (all.front().kind == reserves::look) return by->is_open() && all.front().wanted <= max_charged;
         for (const reservation_change& c : all)
             if (c.any() && (!c.of->is_open() || (c.grows() && !c.of->totals().can_ever_fit(c.wanted)))) return false;
@@ -210,7 +210,7 @@ struct reservation_batch final : reserved_need {
 
 struct reserving {
     // Waits patiently.
-    static charge_status reserve(const reservation_batch& b, const wait_limit& wait) noexcept {
+    ALLOT_OUTLINE_WARM static charge_status reserve(const reservation_batch& b, const wait_limit& wait) noexcept {
         const wait_limit most = patient(wait);
         memory_request asked{b.bytes()};
         asked.of_charge = true;
@@ -230,14 +230,15 @@ struct reserving {
         }
         return asked.why;
     }
-    static account_reservation reserve(account_node& a, std::size_t bytes, reserves kind,
-                                       const wait_limit& wait) noexcept {
+    ALLOT_OUTLINE_WARM static account_reservation reserve(account_node& a, std::size_t bytes, reserves kind,
+                                                          const wait_limit& wait) noexcept {
         reservation_change only{&a, kind, bytes, {}};
         const charge_status s = reserve({a, {&only, 1}}, wait);
         return {only.made.take(), s};
     }
     // Moves bytes of a floor from one child of a parent to another. Levels above see more where the first uses them.
-    static charge_status move(account_reservation& from, account_reservation& into, std::size_t bytes) noexcept {
+    ALLOT_OUTLINE_WARM static charge_status move(account_reservation& from, account_reservation& into,
+                                                 std::size_t bytes) noexcept {
         reserved_bytes &less = from.has_, &more = into.has_;
         const auto is_floor = [](const reserved_bytes& r) { return r.by != nullptr && r.kind == reserves::floor; };
         const bool may = is_floor(less) && is_floor(more) && bytes <= less.bytes && less.by->above() != nullptr &&

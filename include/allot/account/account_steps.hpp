@@ -15,6 +15,7 @@
 
 #include <allot/account/account_waiting.hpp>
 #include <allot/account/since_refusal.hpp>
+#include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/reclaim/cost_cap.hpp>
 #include <allot/reclaim/user_call.hpp>
@@ -51,13 +52,14 @@ class account_steps {
     static constexpr bool any = true;
 
     // `own`: the idle memory of the object that asks, which has returned it already; null: none.
-    account_steps(const account_node& by, std::uint32_t most_cost, const reclaimer* own = nullptr) noexcept
+    ALLOT_OUTLINE_WARM account_steps(const account_node& by, std::uint32_t most_cost,
+                                     const reclaimer* own = nullptr) noexcept
         : by_(by), own_(own), most_cost_(min(most_cost, cost_cap::now())) {
         ++of_this_thread.ladders;
     }
     account_steps(const account_steps&) = delete;
     account_steps& operator=(const account_steps&) = delete;
-    ~account_steps() {
+    ALLOT_OUTLINE_WARM ~account_steps() {
         end_sweep();
         idle_.reset();
         --of_this_thread.ladders;
@@ -71,7 +73,7 @@ class account_steps {
     }
 
     // Of what is no account only during a sweep: else the product asks the arena's own tenants (page_steps.hpp).
-    climbed ask_tenants(const memory_request& asked) noexcept {
+    ALLOT_OUTLINE_WARM climbed ask_tenants(const memory_request& asked) noexcept {
         while (follow_refuser(asked, costly_.has_value())) {
             if (!idle_) idle_.emplace(*at_), begin(idle_pass_);
             const shortage s = shortage_of(asked);
@@ -87,7 +89,7 @@ class account_steps {
         }
         return climbed::moved_on;
     }
-    climbed call_reclaimers(memory_request& asked) noexcept {
+    ALLOT_OUTLINE_WARM climbed call_reclaimers(memory_request& asked) noexcept {
         credit_called(asked);
         swept so_far = may_sweep(asked) ? swept::goes_on : swept::done;
         while (so_far == swept::goes_on && !waits_.is_over(asked)) {
@@ -97,7 +99,7 @@ class account_steps {
         if (so_far == swept::served) return climbed::served;
         return end_sweep(), climbed::moved_on;
     }
-    climbed wait(memory_request& asked) noexcept {
+    ALLOT_OUTLINE_WARM climbed wait(memory_request& asked) noexcept {
         end_sweep();
         if (ahead_ != nullptr) return climbed::moved_on;
         idle_.reset(); // a call lasts until the next one
@@ -107,7 +109,7 @@ class account_steps {
         if (r != climbed::served) since_refusal::note();
         return r;
     }
-    void granted(memory_request& asked) noexcept {
+    ALLOT_OUTLINE_WARM void granted(memory_request& asked) noexcept {
         credit_called(asked);
         if (called_ != nullptr && ahead_ == nullptr) at_->tree().reclaimers.put_behind_equals(*called_, at_->shape());
         waits_.granted();

@@ -10,6 +10,7 @@
 #include <allot/account/account_charge.hpp>
 #include <allot/account/account_climb.hpp>
 #include <allot/account/free_ahead.hpp>
+#include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/request/memory_request.hpp>
 #include <allot/tree/account_node.hpp>
@@ -99,8 +100,8 @@ inline charge_status move_and_notify(account_node& from, account_node& to, std::
     return s;
 }
 // Charges `to` instead of `from`, or changes nothing.
-inline charge_status move(account_node& from, account_node& to, std::size_t bytes, charge_mode how, bool lends = false,
-                          const charge_wait& most = never_waits) noexcept {
+ALLOT_OUTLINE_WARM charge_status move(account_node& from, account_node& to, std::size_t bytes, charge_mode how,
+                                      bool lends = false, const charge_wait& most = never_waits) noexcept {
     if (&from.tree() != &to.tree()) {
         report_misuse({.kind = misuse::other_tree, .heap = to.name()});
         return to.status(charge_outcome::misused, bytes, used(to), to.totals().limit());
@@ -117,7 +118,7 @@ inline charge_status move(account_node& from, account_node& to, std::size_t byte
     count(from, open_counts::users, -1);
     return s;
 }
-inline charge_status move_or_climb(account_node& from, account_node& to, std::size_t bytes) noexcept {
+ALLOT_OUTLINE_WARM charge_status move_or_climb(account_node& from, account_node& to, std::size_t bytes) noexcept {
     const charge_status s = move(from, to, bytes, charge_mode::checked);
     if (s.charged()) return s;
     memory_request asked{bytes};
@@ -130,8 +131,8 @@ inline charge_status move_or_climb(account_node& from, account_node& to, std::si
 
 // ---- lending -----------------------------------------------------------------------------------------------------
 
-ALLOT_NOINLINE inline charge_status lend(account_node& from, account_node& to, std::size_t bytes,
-                                         const charge_wait& most) noexcept {
+ALLOT_OUTLINE charge_status lend(account_node& from, account_node& to, std::size_t bytes,
+                                 const charge_wait& most) noexcept {
     const auto once = [&] { return move(from, to, bytes, charge_mode::checked, true, most); };
     charge_status s = injected(to, bytes, charge_mode::checked);
     if (s.charged()) s = once();
@@ -147,7 +148,7 @@ class promised_pages {
 
     // Holds bytes of the pool. False: it needs none of what is reserved, or that does not help; then `why` says what
     // refuses the rest.
-    bool hold(account_node& pool, std::size_t bytes, charge_status& why) noexcept {
+    ALLOT_OUTLINE_WARM bool hold(account_node& pool, std::size_t bytes, charge_status& why) noexcept {
         is_used_ = change_tree(pool, [&](tree_change& now) {
             charge_request request{now.tree, charge_mode::checked};
             const tree_node& top = pool.common_ancestor(by_);
@@ -193,8 +194,8 @@ class promised_pages {
     bool is_used_ = false;
 };
 // Whether the levels that only `to` is below have room, and no due request goes first. Changes nothing.
-inline charge_status may_lend(account_node& from, account_node& to, std::size_t bytes,
-                              const charge_wait& most) noexcept {
+ALLOT_OUTLINE_WARM charge_status may_lend(account_node& from, account_node& to, std::size_t bytes,
+                                          const charge_wait& most) noexcept {
     return change_tree(to, [&](tree_change& now) {
         charge_request request{now.tree, charge_mode::checked};
         const tree_node* const top = &from.common_ancestor(to);

@@ -6,6 +6,7 @@
 // wait_order.hpp has the order in which they go.
 #pragma once
 
+#include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/reclaim/user_call.hpp>
 #include <allot/reclaim/wait_limit.hpp>
@@ -73,7 +74,7 @@ class waiting_request {
     }
 
     // `end`: of the wait, on fine_clock. Requires: the thread holds no lock.
-    waiting_request(const account_node& by, const memory_request& asked, std::uint64_t end) noexcept
+    ALLOT_OUTLINE_WARM waiting_request(const account_node& by, const memory_request& asked, std::uint64_t end) noexcept
         : by_(by), in_(waits_at(by, asked.why).root()), judged_(judged_thread_of(in_)),
           task_(memory_of_task(judged_, in_)), shared_(spot(), !is_patient(asked)),
           cancelled_{cancelled_by(asked.wait), spot()}, end_(end) {
@@ -99,7 +100,7 @@ class waiting_request {
     }
     waiting_request(const waiting_request&) = delete;
     waiting_request& operator=(const waiting_request&) = delete;
-    ~waiting_request() {
+    ALLOT_OUTLINE_WARM ~waiting_request() {
         bool opens = false;
         change_tree(in_, [&](tree_change& now) {
             queue().remove(w_);
@@ -156,7 +157,7 @@ class waiting_request {
     // Sleeps, unless it did not wait yet where it is refused now. True: the request is to be made again. False: the
     // wait is over, by a verdict, a cancellation or its end. One that is woken as its time ends is made once more; the
     // next call returns false.
-    bool sleep(const memory_request& asked) noexcept {
+    ALLOT_OUTLINE_WARM bool sleep(const memory_request& asked) noexcept {
         const charge_status& why = asked.why;
         if (is_ended()) return false;
         if (tries_ && (waits_for_another(asked) || widen(waits_at(by_, why)))) return true;
@@ -290,7 +291,7 @@ class waiting_request {
                                                   });
         return others == UINT64_MAX ? own : min(own, max(others, sys::fine_clock::now() + 10 * ms));
     }
-    std::uint64_t own_look() noexcept {
+    ALLOT_OUTLINE_WARM std::uint64_t own_look() noexcept {
         const bool unseen = w_.short_of != nullptr && (w_.short_of->is_freed_unseen() || !shared_.has(*w_.short_of));
         if (w_.held_back && task_ == nullptr) pause_ = 50 * ms;
         else if (unseen) pause_ = pause_ == 0 ? ms : min(2 * pause_, 100 * ms);
@@ -363,7 +364,7 @@ inline const waiter* trier_in(const account_tree& tree) noexcept {
     const bool is_own = own != nullptr && (own->undoes || !user_call::is_inside_any());
     return is_own && &account_node::of(*own->by).tree() == &tree ? own : nullptr;
 }
-ALLOT_COLD inline void announce_unused(const account_node& a) noexcept {
+ALLOT_OUTLINE_COLD void announce_unused(const account_node& a) noexcept {
     const judged_by judged = a.tree().judged;
     const bool reports = a.tree().frees.go_to_judge();
     a.tree().frees.add();
@@ -445,7 +446,7 @@ class wait_step {
 
     // served: make the attempt now; moved_on: it may not wait; gave_up: `why` says how it ended. Requires: the thread
     // holds no lock. The loop goes on where another tree refuses now: the request is registered there.
-    climbed wait(const account_node& by, memory_request& asked) noexcept {
+    ALLOT_OUTLINE_WARM climbed wait(const account_node& by, memory_request& asked) noexcept {
         charge_status& why = asked.why;
         if (asked.wait == nullptr && !(asked.judged && judged_thread_of(by) != nullptr)) return climbed::moved_on;
         if (!std::exchange(begun_, true)) {

@@ -59,7 +59,7 @@ class charge_request {
     }
 
   private:
-    ALLOT_NOINLINE bool should_retry(tree_node::limit_check& found, const tree_node* end) noexcept {
+    ALLOT_OUTLINE bool should_retry(tree_node::limit_check& found, const tree_node* end) noexcept {
         if (recall(found)) return true;
         if (mode_ == charge_mode::forced) {
             // The levels above the refusing one were not checked.

@@ -83,7 +83,7 @@ inline bool take_news(const account_node& at) noexcept {
     return any;
 }
 // Whether nothing is missing there, with what is coming; else `asked` says how much.
-inline bool has_ahead(const account_node& at, ahead_goal& goal, memory_request& asked) noexcept {
+ALLOT_OUTLINE_WARM bool has_ahead(const account_node& at, ahead_goal& goal, memory_request& asked) noexcept {
     const std::size_t coming = at.tree().reclaimers.coming(
         at.shape(), [&](const reclaimer& r, const account& home) { return is_asked_at(at, r, home); });
     const locked_tree scope(at);
@@ -136,7 +136,7 @@ inline const account_node* next_that_asks(const account_node& by, unsigned& done
     while (w != nullptr && (w->queued == nullptr || w->looks || !w->missed)) w = tree.waits.all.after(*w);
     return tree.set_asks_for_queued(w != nullptr), nullptr;
 }
-ALLOT_COLD inline void free_ahead_slowly(const account_node& by) noexcept {
+ALLOT_OUTLINE_COLD void free_ahead_slowly(const account_node& by) noexcept {
     const bool queued = by.tree().asks_for_queued();
     if ((!queued && !of_this_thread.is_past_watermark) || of_this_thread.ladders != 0 || !user_call::may_free_ahead() ||
         cost_cap::now() == reclaimer::idle)

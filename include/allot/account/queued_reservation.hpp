@@ -73,7 +73,7 @@ class queued_reservation final : threadless_request {
         return false;
     }
     // As reserving::reserve(), without a wait: the status is `queued` if it waits for the batch. One thread at a time.
-    charge_status reserve_or_queue(const reservation_batch& b) noexcept {
+    ALLOT_OUTLINE_WARM charge_status reserve_or_queue(const reservation_batch& b) noexcept {
         if (is_queued()) return {.outcome = charge_outcome::misused, .requested = b.bytes()};
         const free_news::pass news(b.by->tree().frees);
         charge_status s = reserving::reserve(b, time_span{0});
@@ -88,7 +88,8 @@ class queued_reservation final : threadless_request {
 
   private:
     // `news`: since before it was refused.
-    charge_status queue(const reservation_batch& b, charge_status s, const free_news::pass& news) noexcept {
+    ALLOT_OUTLINE_WARM charge_status queue(const reservation_batch& b, charge_status s,
+                                           const free_news::pass& news) noexcept {
         waiter* w = nullptr;
         change_tree(*b.by, [&](tree_change& now) {
             if (!b.can_ever_fit()) return;
@@ -168,7 +169,7 @@ class queued_reservation final : threadless_request {
         tree.look_at_all(); // for those behind it
         return true;
     }
-    granted_call make(waiter& w, account_tree& tree) noexcept override {
+    ALLOT_OUTLINE_WARM granted_call make(waiter& w, account_tree& tree) noexcept override {
         account_node& by = *batch_.by;
         charge_status s;
         if (!end_try(w, tree, s)) {
@@ -185,7 +186,7 @@ class queued_reservation final : threadless_request {
         at_.store(nullptr, std::memory_order_release);
     }
     // Behind make(), without a lock. close() keeps its account for other threads until then.
-    void call(const granted_call& made) noexcept override {
+    ALLOT_OUTLINE_WARM void call(const granted_call& made) noexcept override {
         check_no_lock_is_held("calls a reservation's callback");
         waiter* const trying = std::exchange(of_this_thread.trying, nullptr); // of this thread: another request
         const bool undoes = std::exchange(of_this_thread.undoes, false);

@@ -61,7 +61,7 @@ class top_holders {
 namespace detail {
 
 // For the account `at` of a tree and those below it. False, and nothing, if it has ended.
-inline bool write_holders(text_writer& out, const account_node& root, const account* at) noexcept {
+ALLOT_OUTLINE_WARM bool write_holders(text_writer& out, const account_node& root, const account* at) noexcept {
     top_holders top;
     account_stats whole;
     account_path::visit paths;
@@ -92,7 +92,7 @@ template <class Visit> void visit_reclaimers(const account_node& at, Visit visit
     });
 }
 // The reclaimers that were called for the account: up to eight reclaimers, and all idle memory in one line.
-inline void write_reclaimers(text_writer& out, const account_node& at) noexcept {
+ALLOT_OUTLINE_WARM void write_reclaimers(text_writer& out, const account_node& at) noexcept {
     struct given {
         std::size_t objects = 0, calls = 0, freed = 0, nanoseconds = 0;
     } idle, others;
@@ -126,7 +126,7 @@ inline void write_memory(text_writer& out, const account_node& root) noexcept {
 inline void write_failures(text_writer& out, const account_node& at) noexcept {
     visit_reclaimers(at, [&](const reclaimer& r) { r.describe_failure(out); });
 }
-inline void write_failures(text_writer& out, const account_node& by, const charge_status& why) noexcept {
+ALLOT_OUTLINE_WARM void write_failures(text_writer& out, const account_node& by, const charge_status& why) noexcept {
     if (!waiting_request::may_be_granted_later(why)) return;
     if (why.by != refuser::account) return write_failures(out, by.root());
     const account_node* at = &by; // another one that refused may have ended
@@ -158,7 +158,7 @@ inline void write_top_holders(text_writer& out, const account& root, const charg
 
 namespace detail {
 
-[[noreturn]] ALLOT_COLD inline void raise_refused(const account_node& by, const charge_status& s) {
+[[noreturn]] ALLOT_OUTLINE_COLD void raise_refused(const account_node& by, const charge_status& s) {
     char line[out_of_memory::line_bytes];
     text_writer text{line};
     const account_path path = path_of(by);
@@ -177,7 +177,7 @@ namespace detail {
         s));
 }
 
-[[noreturn]] ALLOT_COLD inline void raise_not_opened(const account_node& a) {
+[[noreturn]] ALLOT_OUTLINE_COLD void raise_not_opened(const account_node& a) {
     charge_status why = a.refusal;
     const bool own_step = why.outcome == charge_outcome::misused && why.at == &a.face;
     if (why.at == &a.face) why.at = nullptr; // it ends with the exception

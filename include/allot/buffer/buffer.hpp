@@ -55,8 +55,9 @@ class buffer {
     /// last view is released. host_access: whether the host may read and write the memory.
     /// Returns: the empty buffer, and never calls `release`, for 0 bytes, if the account refuses or is closed, or if the
     /// host has no memory for the record (`why` is no_memory then).
-    static buffer of_foreign(account& by, void* address, std::size_t bytes, foreign_release release,
-                             void* context = nullptr, bool host_access = true, charge_status* why = nullptr) noexcept {
+    ALLOT_OUTLINE static buffer of_foreign(account& by, void* address, std::size_t bytes, foreign_release release,
+                                           void* context = nullptr, bool host_access = true,
+                                           charge_status* why = nullptr) noexcept {
         return buffer{
             detail::foreign_view(by, {static_cast<std::byte*>(address), bytes}, {release, context}, host_access, why)};
     }
@@ -76,7 +77,7 @@ class buffer {
     /// Makes a view of the same bytes for another account of the same tree. The charge stays.
     /// Returns: the empty buffer if that account is closed, is of another tree (reported as misuse), or the host has no
     /// memory for its ledger.
-    buffer retain(account& by) const noexcept {
+    ALLOT_OUTLINE buffer retain(account& by) const noexcept {
         if (view_.ledger == nullptr) return {};
         if (&by == view_.ledger->by) return slice();
         detail::buffer_ledger* const its = detail::retained_by(view_, by);
@@ -192,14 +193,14 @@ struct transfer_result {
     bool fitted() const noexcept { return status.fitted(); }
 };
 
-inline transfer_result buffer::share_and_move(account& to, detail::move_mode how) const noexcept {
+ALLOT_OUTLINE transfer_result buffer::share_and_move(account& to, detail::move_mode how) const noexcept {
     buffer theirs = retain(to);
     if (!theirs) return {buffer{}, detail::why_not_retained(view_, to)};
     const charge_status s = detail::transfer_charge(*view_.ledger, to, how);
     const bool keeps_view = how == detail::move_mode::checked ? s.charged() : s.outcome != charge_outcome::closed;
     return {ALLOT_LIKELY(keeps_view) ? std::move(theirs) : buffer{}, s};
 }
-inline transfer_result buffer::give_and_move(account& to, detail::move_mode how) noexcept {
+ALLOT_OUTLINE transfer_result buffer::give_and_move(account& to, detail::move_mode how) noexcept {
     if (view_.ledger != nullptr && &to != view_.ledger->by && detail::can_receive(view_, to)) {
         charge_status s;
         if (detail::relabel(*view_.ledger, to, how, s)) return {s.charged() ? std::move(*this) : buffer{}, s};
@@ -220,7 +221,7 @@ inline transfer_result buffer::try_transfer(account& to) const& noexcept {
 inline transfer_result buffer::try_transfer(account& to) && noexcept {
     return give_and_move(to, detail::move_mode::checked);
 }
-inline bool buffer::reallocate_if_needed(std::size_t bytes, charge_status* why) noexcept {
+ALLOT_OUTLINE bool buffer::reallocate_if_needed(std::size_t bytes, charge_status* why) noexcept {
     if (why != nullptr) *why = {};
     if (bytes <= view_.size) return true;
     const auto misused = [&] {

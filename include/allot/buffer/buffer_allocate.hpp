@@ -199,8 +199,8 @@ ALLOT_ALWAYS_INLINE raw_view new_view(const block_source& from, account& by, std
 }
 
 // What a request for a buffer throws that was refused.
-[[noreturn]] ALLOT_COLD inline void raise_no_block(const char* what, const account& by, std::size_t bytes,
-                                                   const charge_status& why) {
+[[noreturn]] ALLOT_OUTLINE_COLD void raise_no_block(const char* what, const account& by, std::size_t bytes,
+                                                    const charge_status& why) {
     char line[out_of_memory::line_bytes];
     const account_path path = by.path();
     const auto write_refusal = [&](text_writer& out) {

@@ -216,7 +216,7 @@ ALLOT_ALWAYS_INLINE void end_block(buffer_block& b) noexcept {
     charged.refund(m.bytes);
 }
 // Ends a ledger without views, or leaves that to the mover. Returns another ledger that this thread must end, or null.
-inline buffer_ledger* end_ledger_or_defer(buffer_ledger& gone) noexcept {
+ALLOT_OUTLINE buffer_ledger* end_ledger_or_defer(buffer_ledger& gone) noexcept {
     buffer_block& b = *gone.block;
     account& mine = *gone.by;
     const bool own_node = &gone != &b.first;
@@ -255,7 +255,7 @@ ALLOT_NOINLINE inline void end_ledger(buffer_ledger& gone) noexcept {
 inline bool is_sole_view(const buffer_ledger& l) noexcept {
     return l.views.load(std::memory_order_acquire) == 1 && !l.block->was_shared && !l.block->is_moving();
 }
-ALLOT_NOINLINE inline void end_sole_view(buffer_ledger& l) noexcept {
+ALLOT_OUTLINE void end_sole_view(buffer_ledger& l) noexcept {
     l.by->count(counted::buffers, -1); // the account is charged, so end_block() may end it
     end_block(*l.block);
 }
@@ -271,7 +271,7 @@ inline bool has_other_view(const buffer_ledger& l, std::uint32_t known = 1) noex
     return b.ledgers->next != nullptr || l.views.load(std::memory_order_acquire) != known;
 }
 // For tests: whether the ledgers of the view's block are sound, and the view lies in the block.
-inline bool is_valid(const raw_view& v) noexcept {
+ALLOT_OUTLINE bool is_valid(const raw_view& v) noexcept {
     if (v.ledger == nullptr) return v.data == nullptr && v.size == 0;
     buffer_block& b = *v.ledger->block;
     const lock_guard hold(b.lock);

@@ -47,18 +47,18 @@ class buffer_memory {
     /// block.
     /// Returns: the empty buffer for 0 bytes.
     /// Throws: out_of_memory if the account refuses or the source has no memory; its report names the top holders.
-    buffer allocate(account& by, std::size_t bytes) const {
+    ALLOT_OUTLINE buffer allocate(account& by, std::size_t bytes) const {
         if (ALLOT_UNLIKELY(source_.lends())) return allocate_lent(by, bytes);
         return allocate_from(nullptr, by, bytes);
     }
     /// As allocate(), but returns the empty buffer on failure, and why.
-    buffer try_allocate(account& by, std::size_t bytes, charge_status* why = nullptr) const noexcept {
+    ALLOT_OUTLINE buffer try_allocate(account& by, std::size_t bytes, charge_status* why = nullptr) const noexcept {
         return buffer{detail::new_view(source_, by, bytes, nullptr, why)};
     }
     /// As try_allocate(), and waits while the limit of an account refuses: until buffers are released, bytes are
     /// refunded, or a limit is raised. Inside a listener or reclaimer it does not wait.
-    buffer allocate_for(account& by, std::size_t bytes, const wait_limit& wait,
-                        charge_status* why = nullptr) const noexcept {
+    ALLOT_OUTLINE buffer allocate_for(account& by, std::size_t bytes, const wait_limit& wait,
+                                      charge_status* why = nullptr) const noexcept {
         return buffer{detail::new_view(source_, by, bytes, &wait, why)};
     }
 

@@ -17,7 +17,7 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 // Adds a view for the account. Returns its ledger; null if the account is closing or the host has no memory.
-ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) noexcept {
+ALLOT_OUTLINE buffer_ledger* retain_for(buffer_block& b, account& by) noexcept {
     {
         const detail::lock_guard hold(b.lock);
         if (buffer_ledger* const has = b.view_of(by)) return has;
@@ -47,7 +47,7 @@ inline buffer_ledger* retained_by(const raw_view& v, account& to) noexcept {
     return can_receive(v, to) ? retain_for(*v.ledger->block, to) : nullptr;
 }
 // Why retained_by() was null; `fits` for an empty view, which has no charge.
-inline charge_status why_not_retained(const raw_view& v, const account& to) noexcept {
+ALLOT_OUTLINE charge_status why_not_retained(const raw_view& v, const account& to) noexcept {
     if (v.ledger == nullptr) return {};
     const std::size_t bytes = v.ledger->block->memory.bytes;
     if (&to.root() != &v.ledger->by->root()) return to.status(charge_outcome::misused, bytes, to.used(), to.limit());
@@ -67,7 +67,7 @@ inline charge_status move_charge(buffer_block& b, account& from, account& to, mo
 }
 
 // Charges `to`, if the ledger's account is charged. Requires a view of `to` that stays.
-inline charge_status transfer_charge(buffer_ledger& from, account& to, move_mode how) noexcept {
+ALLOT_OUTLINE charge_status transfer_charge(buffer_ledger& from, account& to, move_mode how) noexcept {
     buffer_block& b = *from.block;
     b.lock.lock();
     while (b.charged == from.by && b.is_moved_by_another_thread()) wait_for_mover(b);
@@ -88,7 +88,7 @@ inline bool may_relabel(const buffer_block& b, const buffer_ledger& l, const acc
 }
 // As transfer_charge, without a second ledger: this ledger becomes that of `to`, unless the status says that `to` was
 // not charged. False: nothing has changed; use a second ledger. Requires that `to` counts this buffer.
-inline bool relabel_counted(buffer_ledger& l, account& to, move_mode how, charge_status& status) noexcept {
+ALLOT_OUTLINE bool relabel_counted(buffer_ledger& l, account& to, move_mode how, charge_status& status) noexcept {
     buffer_block& b = *l.block;
     account& from = *l.by;
     b.lock.lock();

@@ -36,7 +36,8 @@ class bytes_vector {
     /// value 0. The vector is empty, and misuse is reported, if offsets decrease or lead beyond the data, or bytes are
     /// missing.
     /// Complexity: O(size).
-    bytes_vector(buffer offsets, buffer data, std::size_t size, buffer validity = {}, std::size_t first = 0) noexcept {
+    ALLOT_OUTLINE bytes_vector(buffer offsets, buffer data, std::size_t size, buffer validity = {},
+                               std::size_t first = 0) noexcept {
         bool fits =
             size < offsets.size() / offset_bytes &&
             (!validity || (first < SIZE_MAX - size && detail::bytes_of_bits(0, first + size) <= validity.size()));
@@ -59,8 +60,9 @@ class bytes_vector {
         return cut(memory.allocate(by, bytes_for(values, data)), values, data);
     }
     /// As allocate(), but returns nothing on failure, and why.
-    static std::optional<bytes_vector> try_allocate(const buffer_memory& memory, account& by, std::size_t values,
-                                                    std::size_t data, charge_status* why = nullptr) noexcept {
+    ALLOT_OUTLINE static std::optional<bytes_vector> try_allocate(const buffer_memory& memory, account& by,
+                                                                  std::size_t values, std::size_t data,
+                                                                  charge_status* why = nullptr) noexcept {
         buffer whole = memory.try_allocate(by, bytes_for(values, data), why);
         if (!whole) return {};
         return cut(std::move(whole), values, data);
@@ -71,7 +73,7 @@ class bytes_vector {
         return bits_at(values) + align_up(detail::bytes_of_bits(0, values), 8) + data;
     }
     /// Makes such a vector in a buffer of bytes_for(values, data) bytes, which may be a part of one.
-    static bytes_vector cut(buffer whole, std::size_t values, std::size_t data) noexcept {
+    ALLOT_OUTLINE static bytes_vector cut(buffer whole, std::size_t values, std::size_t data) noexcept {
         if (!detail::in_bounds(0, bytes_for(values, data), whole.size(), whole)) return {};
         bytes_vector v;
         v.offsets_ = whole.slice(0, (values + 1) * offset_bytes);
@@ -111,7 +113,7 @@ class bytes_vector {
 
     /// Makes a view of values [from, from + n) and their data, of the same account. Empty beyond the end, which is
     /// reported as misuse.
-    bytes_vector slice(std::size_t from, std::size_t n) const noexcept {
+    ALLOT_OUTLINE bytes_vector slice(std::size_t from, std::size_t n) const noexcept {
         if (!detail::in_bounds(from, n, size_, offsets_) || n == 0) return {};
         bytes_vector v;
         v.base_ = offset(from);
@@ -147,7 +149,7 @@ class bytes_vector {
         offsets_.set<std::uint32_t>(size_ * offset_bytes, end);
         return true;
     }
-    bytes_vector view_for(account& by, std::size_t most) const noexcept {
+    ALLOT_OUTLINE bytes_vector view_for(account& by, std::size_t most) const noexcept {
         bytes_vector v;
         v.offsets_ = offsets_.retain(by), v.data_ = data_.retain(by);
         buffer bits = validity_.bits().retain(by);

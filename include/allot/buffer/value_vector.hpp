@@ -56,10 +56,10 @@ class validity_bits {
         set_bit(bits_.bytes().data(), first_ + i, valid);
         return true;
     }
-    std::size_t valid_among(std::size_t n) const noexcept {
+    ALLOT_OUTLINE std::size_t valid_among(std::size_t n) const noexcept {
         return bits_ ? count_bits(bits_.bytes().data(), first_, n) : n;
     }
-    validity_bits slice(std::size_t from, std::size_t n) const noexcept {
+    ALLOT_OUTLINE validity_bits slice(std::size_t from, std::size_t n) const noexcept {
         if (!bits_) return {};
         const std::size_t first = first_ + from;
         return {bits_.slice(first / 8, bytes_of_bits(first, n)), first % 8};

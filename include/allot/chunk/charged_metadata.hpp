@@ -22,7 +22,7 @@ class charged_metadata {
     explicit charged_metadata(const books_of_object& to = books_of_object{nullptr}) noexcept : to_(to) {}
 
     // As host_metadata::resize().
-    void* resize(void* old, std::size_t from, std::size_t to) noexcept {
+    ALLOT_OUTLINE void* resize(void* old, std::size_t from, std::size_t to) noexcept {
         void* const now = change(old, from, to);
         if (now == nullptr && to != 0) return nullptr;
         to < least_mapping ? to_.owe(to) : to_.owe_pages(to);
@@ -33,7 +33,7 @@ class charged_metadata {
   private:
     static constexpr std::size_t least_mapping = std::size_t{128} << 10;
 
-    static void* change(void* old, std::size_t from, std::size_t to) noexcept {
+    ALLOT_OUTLINE static void* change(void* old, std::size_t from, std::size_t to) noexcept {
         if (from < least_mapping && to < least_mapping) return host_metadata{}.resize(old, from, to);
         if (from >= least_mapping && to >= least_mapping) return sys::resize_mapping(old, mapped(from), mapped(to));
         void* const now = to >= least_mapping ? map(mapped(to)) : host_metadata{}.resize(nullptr, 0, to);

@@ -101,7 +101,7 @@ constexpr charge_status refusal_of(charge_status s) noexcept {
 
 /// Writes "over the limit: account query 7 uses 95 MiB of 100 MiB; the request needs 20 MiB", or "closed: account query
 /// 7". What it needs is left out where it is `named`: the bytes that the text in front of it says.
-constexpr void write(text_writer& out, const charge_status& s, std::size_t named = 0) noexcept {
+ALLOT_OUTLINE constexpr void write(text_writer& out, const charge_status& s, std::size_t named = 0) noexcept {
     constexpr std::string_view kinds[] = {"", "account ", "", "arena ", "the device of ", ""};
     constexpr std::string_view nameless[] = {"", "an account", "it", "its arena", "its device", "the system"};
     out.put(text_of(s.outcome));

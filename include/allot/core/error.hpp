@@ -26,7 +26,8 @@ class out_of_memory : public memory_error {
     static constexpr std::size_t report_bytes = 3072;
 
     out_of_memory() noexcept { set("allot: out of memory", ""); }
-    out_of_memory(std::string_view line, std::string_view page, const charge_status& why = no_memory) noexcept
+    ALLOT_OUTLINE out_of_memory(std::string_view line, std::string_view page,
+                                const charge_status& why = no_memory) noexcept
         : memory_error(why) {
         set(line, page);
     }

@@ -37,7 +37,7 @@ class retry_out_of_memory : public verdict_error {
 /// The same, and the input must be made smaller: it does not fit though all others are rolled back.
 class split_and_retry_out_of_memory : public verdict_error {
   public:
-    split_and_retry_out_of_memory(const charge_status& why, memory_kind kind) noexcept
+    ALLOT_OUTLINE split_and_retry_out_of_memory(const charge_status& why, memory_kind kind) noexcept
         : verdict_error(with_verdict(why, charge_outcome::split), kind) {}
     const char* what() const noexcept override {
         return kind() == memory_kind::host ? "allot: the input needs more memory than there is: split it, and try again"
@@ -49,7 +49,7 @@ class split_and_retry_out_of_memory : public verdict_error {
 /// The task was removed: its requests are refused for good.
 class task_removed : public verdict_error {
   public:
-    task_removed(const charge_status& why, memory_kind kind) noexcept
+    ALLOT_OUTLINE task_removed(const charge_status& why, memory_kind kind) noexcept
         : verdict_error(with_verdict(why, charge_outcome::removed), kind) {}
     const char* what() const noexcept override { return "allot: the task was removed while it requested memory"; }
 };
@@ -58,7 +58,7 @@ namespace detail {
 
 #if ALLOT_EXCEPTIONS
 // Throws the error of a verdict; returns for another refusal.
-ALLOT_COLD inline void raise_verdict(const charge_status& why, memory_kind kind) {
+ALLOT_OUTLINE_COLD void raise_verdict(const charge_status& why, memory_kind kind) {
     if (why.outcome == charge_outcome::rolled_back) throw retry_out_of_memory(why, kind);
     if (why.outcome == charge_outcome::split) throw split_and_retry_out_of_memory(why, kind);
     if (why.outcome == charge_outcome::removed) throw task_removed(why, kind);

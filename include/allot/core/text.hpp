@@ -38,7 +38,7 @@ class text_writer {
     text_writer(const text_writer&) = delete;
     text_writer& operator=(const text_writer&) = delete;
 
-    constexpr text_writer& put(std::string_view text) noexcept {
+    ALLOT_OUTLINE constexpr text_writer& put(std::string_view text) noexcept {
         if (truncated_) return *this;
         for (const char c : text) {
             if (size_ == capacity_ && !flush()) return truncate();
@@ -50,7 +50,7 @@ class text_writer {
     constexpr text_writer& put(char c) noexcept { return put(std::string_view{&c, 1}); }
     /// Writes a name of any bytes as one line of UTF-8: control characters as their pictures (U+240A for a newline),
     /// what is no UTF-8 or would change the direction of the text as U+FFFD.
-    constexpr text_writer& name(std::string_view text) noexcept {
+    ALLOT_OUTLINE constexpr text_writer& name(std::string_view text) noexcept {
         detail::each_character(text, [this](std::string_view c) {
             const auto code = static_cast<unsigned char>(c[0]), last = static_cast<unsigned char>(c.back());
             if (code < 0x20 || code == 0x7F) put("\xE2\x90").put(static_cast<char>(code == 0x7F ? 0xA1 : 0x80 + code));
@@ -62,7 +62,7 @@ class text_writer {
         return *this;
     }
     /// Writes a name as name(), cut to 64 bytes, so that what follows fits.
-    constexpr text_writer& brief(std::string_view text) noexcept {
+    ALLOT_OUTLINE constexpr text_writer& brief(std::string_view text) noexcept {
         constexpr std::size_t most = 64;
         return text.size() <= most ? name(text)
                                    : name(text.substr(0, detail::whole_characters(text, most - 3))).put("...");
@@ -76,7 +76,7 @@ class text_writer {
     }
 
     /// Writes "1.50 GiB" for whole KiB and from 1 MiB on, "1234 bytes" otherwise.
-    constexpr text_writer& bytes(std::size_t n) noexcept {
+    ALLOT_OUTLINE constexpr text_writer& bytes(std::size_t n) noexcept {
         constexpr std::string_view units[] = {" KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
         if (n < 1024 || (n < (std::size_t{1} << 20) && n % 1024 != 0))
             return number(n).put(n == 1 ? " byte" : " bytes");
@@ -101,7 +101,7 @@ class text_writer {
     }
 
     /// Writes spaces up to column `n` of the current line; one space when the line is already that long.
-    constexpr text_writer& column(std::size_t n) noexcept {
+    ALLOT_OUTLINE constexpr text_writer& column(std::size_t n) noexcept {
         std::size_t start = size_;
         while (start != 0 && buffer_[start - 1] != '\n') --start;
         if (size_ - start >= n) return put(' ');

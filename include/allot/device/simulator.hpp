@@ -38,7 +38,7 @@ class simulator : public sim::operation_layer {
     explicit simulator(const simulator_options& options = {}) : operation_layer{options} {}
     /// Runs all queued work, then reports objects that were not freed to the sink: the first 16, and the number of
     /// others.
-    ~simulator() {
+    ALLOT_OUTLINE_WARM ~simulator() {
         const std::lock_guard lock{mutex_};
         wait_for_all();
         std::size_t n = 0;

@@ -49,7 +49,7 @@ struct stream_stats {
 };
 
 /// Writes the lines of a report below its headline.
-inline void write(text_writer& out, const device_stats& f) noexcept {
+ALLOT_OUTLINE void write(text_writer& out, const device_stats& f) noexcept {
     out.put("  limit ");
     if (f.limit == SIZE_MAX) out.put("none");
     else out.bytes(f.limit);

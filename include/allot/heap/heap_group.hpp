@@ -97,7 +97,7 @@ class heap_group {
     }
     // Returns the empty pages of noted heaps to the arena; and where slots in caches keep most pages of one, empties
     // its shared caches and those of all threads first. Returns the number of pages.
-    std::size_t collect() noexcept {
+    ALLOT_OUTLINE_WARM std::size_t collect() noexcept {
         if (noted_.empty()) return 0;
         std::size_t pages = 0;
         bool are_empty = false; // the caches of all threads
@@ -117,7 +117,7 @@ class heap_group {
         return pages;
     }
     // Reclaims every heap. Returns the number of pages returned to the arena.
-    std::size_t reclaim(bool forced) noexcept {
+    ALLOT_OUTLINE_WARM std::size_t reclaim(bool forced) noexcept {
         if (forced) shortages_.fetch_add(1, std::memory_order_relaxed);
         std::size_t pages = 0;
         for_each([&](heap_base& heap) {
@@ -147,7 +147,7 @@ class heap_group {
     std::uint32_t shortages() const noexcept { return shortages_.load(std::memory_order_relaxed); }
 
     // Returns all pages, live rows included, and deletes all heaps. No other thread may use the group.
-    void delete_all() noexcept {
+    ALLOT_OUTLINE_WARM void delete_all() noexcept {
         while (heap_base* const heap = all_.pop(all_lock_)) {
             heap->drop_pages();
             delete heap;
@@ -180,14 +180,14 @@ class heap_group {
         heap.set_shut(shut_.load(std::memory_order_seq_cst));
     }
     // Requires open_lock_.
-    void set_indexed(heap_base& heap, bool now) noexcept {
+    ALLOT_OUTLINE_WARM void set_indexed(heap_base& heap, bool now) noexcept {
         if (heap.indexed == now) return;
         heap.indexed = now;
         if (now) index_.add(heap);
         else index_.remove(heap);
     }
     // Takes a closed heap without pages off the list of all heaps.
-    void retire_if_idle(heap_base& heap) noexcept {
+    ALLOT_OUTLINE_WARM void retire_if_idle(heap_base& heap) noexcept {
         if (!heap.is_idle()) return;
         const detail::lock_guard hold(open_lock_);
         if (heap.unused || !heap.is_idle()) return;

@@ -44,7 +44,7 @@ class page_provider {
         given(pages);
     }
     // The same for pages that were taken and are not needed; ends `taken`.
-    void give(std::byte* first, std::size_t pages, detail::pages_in_transit::move& taken) noexcept {
+    ALLOT_OUTLINE_WARM void give(std::byte* first, std::size_t pages, detail::pages_in_transit::move& taken) noexcept {
         arena_.give(first, pages);
         given(pages, taken);
     }
@@ -70,7 +70,7 @@ class page_provider {
     }
     // Empties the caches of all threads and returns all empty pages, those too that other threads are just returning.
     // Returns the number of pages that this thread returned.
-    std::size_t reclaim_all() noexcept {
+    ALLOT_OUTLINE_WARM std::size_t reclaim_all() noexcept {
         const std::size_t pages = heaps_.reclaim_all();
         detail::pages_in_transit::request{in_transit_}.wait();
         return pages;
@@ -82,12 +82,12 @@ class page_provider {
     // Whether requests may wait for memory of the heaps.
     bool notifies() const noexcept { return notifies_; }
     // Call when a page of the heap became empty, or may have: it is returned at the next shortage. Under any lock.
-    void note_empty(heap_base& heap) noexcept {
+    ALLOT_OUTLINE_WARM void note_empty(heap_base& heap) noexcept {
         heaps_.note(heap);
         if (notifies_ || heaps_.is_shut()) notify_unused(); // shut: for requests of others, too
     }
     // Call when slots returned to a page: requests for rows may wait for them.
-    void note_free_slots() noexcept {
+    ALLOT_OUTLINE_WARM void note_free_slots() noexcept {
         if (ALLOT_UNLIKELY(heaps_.is_waited_for())) notify_unused();
     }
     // Call where free slots have left their pages for a cache or a caller, with no lock held.

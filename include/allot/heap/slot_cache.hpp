@@ -64,7 +64,7 @@ class slot_cache_base {
     }
     // Moves slots from the group to the empty stack, as many as fit: the lowest ones, the lowest on top.
     // Requires a bit of the group, and room on the stack.
-    void unpack(std::byte** slots, std::size_t stride) noexcept {
+    ALLOT_OUTLINE_WARM void unpack(std::byte** slots, std::size_t stride) noexcept {
         const std::uint64_t free = bits();
         const std::size_t n = limit < group_slots ? limit : group_slots;
         const std::uint64_t run = ~std::uint64_t{0} >> (64 - n);

@@ -35,7 +35,7 @@ class account_books final : public books {
     ~account_books() { below_root().fetch_sub(uncharged_.load(), std::memory_order_relaxed); }
 
     // Refunds what pays for no book. It calls listeners.
-    void return_idle() noexcept {
+    ALLOT_OUTLINE_WARM void return_idle() noexcept {
         if (ALLOT_LIKELY(!has_idle())) return;
         const std::size_t bytes = take_idle(), charged = take(charged_, bytes);
         below_root().fetch_sub(take(uncharged_, bytes - charged), std::memory_order_relaxed);
@@ -44,7 +44,7 @@ class account_books final : public books {
     std::size_t charged() const noexcept { return charged_.load(std::memory_order_relaxed); }
 
   private:
-    ALLOT_NOINLINE bool pay_owed(memory_request& asked) noexcept override {
+    ALLOT_OUTLINE bool pay_owed(memory_request& asked) noexcept override {
         const std::size_t more = take_owed();
         if (more == 0) return true;
         if (take_uncharged(more)) return uncharged_.fetch_add(more, std::memory_order_relaxed), true;

@@ -60,7 +60,7 @@ class pool_ledger : public tree_ledger {
         : tree_ledger(std::in_place, [&] { return account_of(its_name, given...); }), pages_(limit, its_name) {}
 
     void waits_at(detail::shared_level& at) noexcept { pages_.waits_at(at); }
-    bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
+    ALLOT_OUTLINE_WARM bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
         if (!pages_.try_charge(bytes, asked)) return false;
         charge_status beside; // of what is reserved
         if (asked.promised != nullptr && asked.promised->hold(account().node(), bytes, beside)) return true;

@@ -69,7 +69,7 @@ class split_ledger : public tree_ledger, detail::charged_object {
         for (allot::account* const a : value_or<split_among>({}, given...).accounts) parts_.emplace_back(*a, text);
     }
     // The object has reported what is left at its end.
-    ~split_ledger() {
+    ALLOT_OUTLINE_WARM ~split_ledger() {
         leave();
         for (part& p : parts_)
             if (const std::size_t left = p.pays.used(); left != 0) p.pays.refund(left);
@@ -116,7 +116,7 @@ class split_ledger : public tree_ledger, detail::charged_object {
         pages_.refund(bytes);
         refund_parts(0, part_of(bytes), bytes, on_refunded);
     }
-    bool is_exceeded() const noexcept {
+    ALLOT_OUTLINE_WARM bool is_exceeded() const noexcept {
         if (pages_.is_exceeded() || tree_ledger::is_exceeded()) return true;
         if (!may_be_exceeded()) return false;
         for (const part& p : parts_)
@@ -141,7 +141,7 @@ class split_ledger : public tree_ledger, detail::charged_object {
         tree_ledger::free_ahead();
         for (const part& p : parts_) detail::free_ahead(p.pays.node());
     }
-    void join(tenant& object) noexcept {
+    ALLOT_OUTLINE_WARM void join(tenant& object) noexcept {
         tree_ledger::join(object);
         detail::set_object(account().node(), this);
         for (part& p : parts_) {

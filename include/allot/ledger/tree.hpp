@@ -166,14 +166,14 @@ class tree_ledger {
                               [&](text_writer& out) { account_.write_failures(out, asked.why); });
     }
     // Adds the object whose pages are charged here to its account. leave() removes it, and waits for calls of it.
-    void join(tenant& object) noexcept {
+    ALLOT_OUTLINE_WARM void join(tenant& object) noexcept {
         item_.of = caches_.of = &object;
         account_.add(item_);
         account_.add(idle_);
         detail::set_object(account_.node(), &idle_);
         idle_.settle_waits(); // requests may wait already
     }
-    void leave() noexcept {
+    ALLOT_OUTLINE_WARM void leave() noexcept {
         if (item_.of == nullptr) return;
         static_cast<void>(caches_.of->return_idle(SIZE_MAX, false)); // from here on, nobody can ask for it
         detail::set_object(account_.node(), nullptr);
@@ -208,7 +208,7 @@ class tree_ledger {
             : reclaimer(a.name(), reclaimer::idle), at(a), caches(by), parts(n) {}
         bool helps(const shortage&) const noexcept override { return !caches.rest.rests(); } // ahead of need, too
         // One that has nothing, with its caches empty, rests. What it has at hand needs no look into them.
-        bool reclaim(const shortage& s) noexcept override {
+        ALLOT_OUTLINE_WARM bool reclaim(const shortage& s) noexcept override {
             caches.rest.begin();
             const bool is_shut = caches.of->unused() == 0 && caches.shut();
             const std::size_t missing = s.missing();
@@ -231,7 +231,7 @@ class tree_ledger {
     object_caches& caches() noexcept { return caches_; }
 
   private:
-    ALLOT_NOINLINE void return_idle_beyond_limits() const noexcept {
+    ALLOT_OUTLINE void return_idle_beyond_limits() const noexcept {
         detail::return_idle_beyond_limits(account_.node());
     }
     struct pages : account_item {

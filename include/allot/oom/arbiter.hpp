@@ -51,7 +51,7 @@ class arbiter final : public judged_by, allot::detail::judge {
     arbiter(const arbiter&) = delete;
     arbiter& operator=(const arbiter&) = delete;
     /// Requires: its tasks, resources and root accounts have ended. Checked builds report one that lives.
-    ~arbiter() {
+    ALLOT_OUTLINE ~arbiter() {
         wait_until_left();
         if constexpr (ALLOT_CHECKED != 0) detail::check_all_ended(tasks_), check_no_root();
     }
@@ -110,12 +110,12 @@ class arbiter final : public judged_by, allot::detail::judge {
         const allot::detail::lock_guard hold(tasks_.lock);
         return tasks_.states[t->thread].task != no_id ? t->record : nullptr; // a pool thread may work for no task
     }
-    answer apply(const command& what) override {
+    ALLOT_OUTLINE answer apply(const command& what) override {
         const allot::detail::lock_guard hold(tasks_.lock);
         const std::uint32_t result = tasks_.call(what);
         return {result, what.thread != no_id ? tasks_.states.verdict_for(what.thread) : verdict::try_again};
     }
-    standing of(thread_id id) const noexcept override {
+    ALLOT_OUTLINE standing of(thread_id id) const noexcept override {
         const allot::detail::lock_guard hold(tasks_.lock);
         const machine::thread& t = tasks_.states[id];
         standing now{.next = tasks_.states.verdict_for(id), .task = t.task};
@@ -128,7 +128,7 @@ class arbiter final : public judged_by, allot::detail::judge {
         const allot::detail::lock_guard hold(tasks_.lock);
         return tasks_.states.goes_before(a, b);
     }
-    std::size_t held_by_no_task(const allot::detail::tree_node& at) const noexcept override {
+    ALLOT_OUTLINE std::size_t held_by_no_task(const allot::detail::tree_node& at) const noexcept override {
         if (rules().unknown_holders_wait.ms == 0) return 0;
         const allot::detail::lock_guard hold(tasks_.lock);
         std::size_t bytes = at.used();

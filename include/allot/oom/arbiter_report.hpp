@@ -20,7 +20,7 @@ namespace allot::inline ALLOT_ABI {
 namespace oom {
 namespace detail {
 
-inline task_stats total_stats(const task_register& of) noexcept {
+ALLOT_OUTLINE task_stats total_stats(const task_register& of) noexcept {
     const allot::detail::lock_guard tasks_stay(of.tasks_lock);
     task_stats all;
     for (task_id id = 0;; ++id) {
@@ -72,7 +72,7 @@ inline void write_thread(text_writer& out, const task_register& of, thread_id id
     if (t.attempts != 0) out.put(", ").number(t.attempts).put(" attempts without progress");
     out.newline();
 }
-inline void write_tasks(text_writer& out, const task_register& of) noexcept {
+ALLOT_OUTLINE void write_tasks(text_writer& out, const task_register& of) noexcept {
     constexpr std::size_t most = 16;
     const allot::detail::lock_guard tasks_stay(of.tasks_lock);
     std::size_t all = 0, written = 0;

@@ -31,7 +31,7 @@ struct log_entry {
     change became{}; // if it is one
 };
 
-inline void write(text_writer& out, const log_entry& e) noexcept {
+ALLOT_OUTLINE void write(text_writer& out, const log_entry& e) noexcept {
     const auto id = [&](const char* name, std::uint64_t n, bool known) {
         out.put(' ').put(name).put(' ');
         if (known) out.number(n);
@@ -77,7 +77,8 @@ class event_log {
     /// Returns: the index of the first entry that does not follow from those before it; `consistent` if all do.
     std::size_t check(const rules& r) const { return replay(entries_, r, dropped_ != 0); }
     /// `is_cut`: others followed, so changes of the last command may be missing.
-    static std::size_t replay(const std::vector<log_entry>& entries, const rules& r, bool is_cut = false) {
+    ALLOT_OUTLINE static std::size_t replay(const std::vector<log_entry>& entries, const rules& r,
+                                            bool is_cut = false) {
         machine m{r};
         std::vector<change> changes;
         std::size_t seen = 0;
@@ -100,7 +101,7 @@ class event_log {
 
   private:
     // Whether a command that was read may come to the machine: its ids are known, and each value is in its range.
-    static bool is_possible(const machine& m, const command& c) noexcept {
+    ALLOT_OUTLINE static bool is_possible(const machine& m, const command& c) noexcept {
         const auto is_used = [](const auto& all, std::uint64_t id) { return id < all.size() && all[id].used; };
         const bool has_thread = is_used(m.threads(), c.thread), has_task = is_used(m.tasks(), c.on);
         const bool has_resource = is_used(m.resources(), c.on);

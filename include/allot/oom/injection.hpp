@@ -92,7 +92,7 @@ class injection final : allot::detail::injector {
         std::erase_if(refused_, [&](const request& r) { return r.thread == here.id(); });
         refused_.push_back({here.id(), &by, bytes, 1});
     }
-    bool refuses(const account& by, std::size_t bytes) noexcept override {
+    ALLOT_OUTLINE bool refuses(const account& by, std::size_t bytes) noexcept override {
         if (allot::detail::user_call::is_inside_any()) return false; // of a reclaimer or listener: no verdict ends it
         task_thread* const here = task_thread::now();
         if (here == nullptr || &by.node().root() != &root_) return false;

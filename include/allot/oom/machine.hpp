@@ -129,7 +129,7 @@ class machine : public situation {
     }
     /// `joins`: the thread in whose retry scope it works, from now on to its end: it has no scope of its own. What that
     /// decides is decided for that thread's attempt, with all threads that work in it.
-    thread_id add_thread(thread_kind kind, task_id first, thread_id joins = no_id) {
+    ALLOT_OUTLINE thread_id add_thread(thread_kind kind, task_id first, thread_id joins = no_id) {
         const thread_id id = free_id(threads_);
         if (first != no_id) list(id, first); // alone it can fail
         thread& t = threads_[id];
@@ -453,7 +453,7 @@ class machine : public situation {
         }
     }
     // Notes whether the attempt is alone from its beginning: `began` is the epoch then, else 0.
-    void begin_attempt(thread_id id) noexcept {
+    ALLOT_OUTLINE void begin_attempt(thread_id id) noexcept {
         thread& t = attempt_of(threads_[id]);
         if (t.task == no_id) return;
         t.alone_of_all.began = is_alone(id) ? epoch_ : 0;

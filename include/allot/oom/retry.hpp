@@ -56,7 +56,7 @@ struct tried_before {
     bool has_succeeded = false;
 
     void add(const verdict_error& why) noexcept { last = why, ++attempts; }
-    ~tried_before() {
+    ALLOT_OUTLINE ~tried_before() {
         if (has_succeeded) return;
         allot::detail::thread_context& here = allot::detail::of_this_thread;
         here.attempts = attempts;
@@ -68,7 +68,7 @@ struct tried_before {
 
 // The verdict in the exception that is being handled, or in one of its causes, without the account, which may have
 // ended; null: none.
-inline const verdict_error* find_verdict(const std::exception_ptr& thrown, verdict_error& copy) noexcept {
+ALLOT_OUTLINE const verdict_error* find_verdict(const std::exception_ptr& thrown, verdict_error& copy) noexcept {
     try {
         std::rethrow_exception(thrown);
     } catch (const verdict_error& e) {
@@ -82,7 +82,7 @@ inline const verdict_error* find_verdict(const std::exception_ptr& thrown, verdi
     }
 }
 
-[[noreturn]] ALLOT_COLD inline void give_up(const charge_status& why, const char* what, const retry_scope& scope) {
+[[noreturn]] ALLOT_OUTLINE_COLD void give_up(const charge_status& why, const char* what, const retry_scope& scope) {
     char line[out_of_memory::line_bytes];
     text_writer text{line};
     charge_status refusal = refusal_of(why);

@@ -58,7 +58,7 @@ class retry_scope {
     /// After an attempt that ended with this verdict, whose memory has been freed: sleeps until the next may begin.
     /// Returns: try_again; split: with a smaller input; roll_back: at once, in a scope inside another, which is to be
     /// begun again; removed or refused: the work is to be given up. Of a status that is no verdict: refused.
-    verdict wait(const charge_status& why) noexcept {
+    ALLOT_OUTLINE verdict wait(const charge_status& why) noexcept {
         if (here_ == nullptr || !task_thread::is_alive(here_)) return verdict::refused;
         if (!is_verdict(why.outcome)) return verdict::refused;
         verdict next = why.outcome == charge_outcome::split ? verdict::split : verdict::removed;
@@ -94,7 +94,7 @@ class retry_scope {
   private:
     friend class task_thread;
     // Once: a second call does nothing. The thread's token may have ended before its scope, which is misuse.
-    void leave(bool done) noexcept {
+    ALLOT_OUTLINE void leave(bool done) noexcept {
         task_thread* const here = std::exchange(here_, nullptr);
         if (here == nullptr) return;
         detail::take_out(allot::detail::of_this_thread.scope, *this, &retry_scope::outer_, misuse::scope_order);

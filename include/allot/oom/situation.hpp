@@ -170,7 +170,7 @@ class situation {
     /// The thread whose attempt this one's is a part of: itself, or the one whose scope it works in.
     const thread& owner_of(const thread& t) const noexcept { return t.joins != no_id ? threads_[t.joins] : t; }
     /// Whether there are threads, and each task that has some is blocked.
-    bool is_deadlocked(seen how = seen::as_over) const noexcept {
+    ALLOT_OUTLINE bool is_deadlocked(seen how = seen::as_over) const noexcept {
         bool any = false;
         for (std::size_t n = 0, all = tasks_.size(); n != all; ++n) {
             const auto id = static_cast<task_id>((goes_on_ + n) % all);
@@ -192,7 +192,7 @@ class situation {
     /// Whether all others, or those of one task, are rolled back, or wait for other things than memory. Those of its
     /// own attempt are no others. `surely`: none of those waits may be for work that nobody does, and none of them is
     /// taken for blocked soon, since its task is.
-    bool is_alone(thread_id id, task_id of = no_id, bool surely = true) const noexcept {
+    ALLOT_OUTLINE bool is_alone(thread_id id, task_id of = no_id, bool surely = true) const noexcept {
         const thread& owner = owner_of(threads_[id]);
         return !any_of(of, [&](const thread& t) { return is_in_way(t, surely) && &owner_of(t) != &owner; });
     }
@@ -206,14 +206,14 @@ class situation {
                (t.alone_of_own.began == own ? 4U : 0U) | (t.alone_of_own.tried == own ? 8U : 0U);
     }
     /// Whether thread `a` is before thread `b`.
-    bool goes_before(thread_id a, thread_id b) const noexcept {
+    ALLOT_OUTLINE bool goes_before(thread_id a, thread_id b) const noexcept {
         const thread &l = threads_[a], &r = threads_[b];
         const bool shuffles = l.kind == thread_kind::shuffle;
         if (shuffles != (r.kind == thread_kind::shuffle)) return shuffles;
         const priority p = place_of(l), q = place_of(r);
         return p == q ? a < b : is_before(p, q);
     }
-    bool valid() const noexcept {
+    ALLOT_OUTLINE bool valid() const noexcept {
         std::array<std::uint32_t, thread_states> states{};
         std::uint32_t owns = 0, delayed = 0, may_run = 0;
         for (task_id id = 0; id != tasks_.size(); ++id)
@@ -248,7 +248,7 @@ class situation {
         return t.task == of || std::find(t.others.begin(), t.others.end(), of) != t.others.end();
     }
     // Whether the thread works for this task (no_id: for any), and may still hold or free memory.
-    static bool takes_part(const thread& t, task_id of = no_id) noexcept {
+    ALLOT_OUTLINE static bool takes_part(const thread& t, task_id of = no_id) noexcept {
         const bool frees = t.scopes != 0; // what its attempt has, though it was removed
         if (!t.used || t.task == no_id || t.covered || (t.state == thread_state::unknown && !frees)) return false;
         return of == no_id || works_for(t, of);
@@ -278,13 +278,13 @@ class situation {
     bool is_listed(thread_id id, task_id of) const noexcept {
         return std::binary_search(tasks_[of].threads.begin(), tasks_[of].threads.end(), id);
     }
-    void list(thread_id id, task_id of) {
+    ALLOT_OUTLINE void list(thread_id id, task_id of) {
         auto& all = tasks_[of].threads;
         all.insert(std::upper_bound(all.begin(), all.end(), id), id);
     }
     void unlist(thread_id id, task_id of) noexcept { erase_one(tasks_[of].threads, id); }
     // A thread may work for a task twice, and a task hold a resource.
-    static bool erase_one(std::vector<std::uint32_t>& from, std::uint32_t what) noexcept {
+    ALLOT_OUTLINE static bool erase_one(std::vector<std::uint32_t>& from, std::uint32_t what) noexcept {
         const auto at = std::find(from.begin(), from.end(), what);
         if (at == from.end()) return false;
         return from.erase(at), true;
@@ -332,7 +332,7 @@ class situation {
         return false;
     }
     // Whether a dedicated thread of the task waits for memory, or for what others hold.
-    bool is_held_up(task_id id, seen how) const noexcept {
+    ALLOT_OUTLINE bool is_held_up(task_id id, seen how) const noexcept {
         for (const thread_id n : tasks_[id].threads) {
             const thread& t = threads_[n];
             if (!takes_part(t) || t.kind != thread_kind::dedicated || !is_stuck(t, how)) continue;
@@ -347,7 +347,7 @@ class situation {
     }
     // Whether it waits for work that no thread is seen to do: it may not have begun, or may be over. In a scope it is
     // the work of those that join it; each counts a latch down once.
-    bool is_unsure(const thread& t) const noexcept {
+    ALLOT_OUTLINE bool is_unsure(const thread& t) const noexcept {
         if (t.lasts || !takes_part(t) || !is_stuck(t)) return false;
         const bool for_pool = t.waits == waits_for::pool;
         std::ptrdiff_t due = 1;
@@ -419,7 +419,7 @@ class situation {
         return is_deadlocked(seen::as_lasting);
     }
     // Whether nobody is in its way but those that may be stuck, too.
-    bool may_be_alone(thread_id id, task_id of, bool surely) const noexcept {
+    ALLOT_OUTLINE bool may_be_alone(thread_id id, task_id of, bool surely) const noexcept {
         const thread& owner = owner_of(threads_[id]);
         const bool runners = may_go_back(threads_[id]); // else it is refused
         return !any_of(of, [&](const thread& t) {

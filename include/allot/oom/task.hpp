@@ -33,7 +33,8 @@ class task {
     /// `number`: a task with a larger one is first; among equals, the one that came first. Requires: the name and the
     /// account outlive the task. `memory`: what the task holds is charged there, for statistics and reports.
     /// Throws: std::bad_alloc.
-    explicit task(arbiter& by, const char* name = "", std::int64_t number = 0, const account* memory = nullptr)
+    ALLOT_OUTLINE explicit task(arbiter& by, const char* name = "", std::int64_t number = 0,
+                                const account* memory = nullptr)
         : by_(by), memory_(memory) {
         detail::task_register& all = by.tasks();
         const allot::detail::lock_guard reports_wait(all.tasks_lock);
@@ -46,7 +47,7 @@ class task {
     task(const task&) = delete;
     task& operator=(const task&) = delete;
     /// Requires: no thread works for it, by a task_thread or by begin(). Checked builds report one that does.
-    ~task() {
+    ALLOT_OUTLINE ~task() {
         detail::task_register& all = by_.tasks();
         {
             task_stats last = stats();
@@ -105,7 +106,7 @@ class task_thread : detail::thread_token {
     task_thread(const task_thread&) = delete;
     task_thread& operator=(const task_thread&) = delete;
     /// Requires: retry scopes, waits and no_rollback tokens that began under it have ended.
-    ~task_thread() {
+    ALLOT_OUTLINE ~task_thread() {
         {
             const allot::detail::lock_guard hold(tasks().lock);
             detail::take_out<thread_token>(allot::detail::of_this_thread.token, *this, &thread_token::outer,
@@ -163,7 +164,7 @@ class task_thread : detail::thread_token {
 
     // For retry scopes. The outermost one begins an attempt, which may count as one alone only if free memory is whole:
     // nothing was cut from it yet, or it is gathered now. That is worth its cost only if a request was refused since.
-    void enter_scope() noexcept {
+    ALLOT_OUTLINE void enter_scope() noexcept {
         const bool may_gather = !is_in_scope() && tasks().refused_since_gathered.load(std::memory_order_relaxed);
         const bool is_gathered = may_gather && gather_if_alone(); // first, without the lock
         const allot::detail::lock_guard hold(tasks().lock);
@@ -203,7 +204,7 @@ class task_thread : detail::thread_token {
     }
     explicit task_thread(const task_thread* joins)
         : task_thread(joins->by(), joins->task_now(), thread_kind::dedicated, joins) {}
-    task_thread(arbiter& by, task_id of, thread_kind kind, const task_thread* joins)
+    ALLOT_OUTLINE task_thread(arbiter& by, task_id of, thread_kind kind, const task_thread* joins)
         : thread_token{by}, joins_(joins != nullptr) {
         detail::task_register& all = tasks();
         const allot::detail::lock_guard hold(all.lock);
@@ -225,7 +226,7 @@ class task_thread : detail::thread_token {
     static task_thread* from(thread_token* t) noexcept { return static_cast<task_thread*>(t); }
     detail::task_register& tasks() const noexcept { return decider.tasks(); }
     // In its account, of what tasks may have there; -1: not known.
-    std::int64_t kept_by_task() const noexcept {
+    ALLOT_OUTLINE std::int64_t kept_by_task() const noexcept {
         const account* memory = nullptr;
         {
             const allot::detail::lock_guard hold(tasks().lock);

@@ -43,12 +43,12 @@ struct task_register {
     std::atomic<bool> refused_since_gathered{false};
     const log_sink log;
 
-    task_register(const oom::rules& r, log_sink to) noexcept : states(r), log(to) {}
+    ALLOT_OUTLINE task_register(const oom::rules& r, log_sink to) noexcept : states(r), log(to) {}
 
     // Applies a command; the log has it before the changes that it makes. What changes no state is counted here:
     // injected verdicts, and requests outside of scopes; count() has the others. Returns as machine::apply(). Throws:
     // std::bad_alloc where a task, thread, resource or hold begins. Requires the lock.
-    std::uint32_t call(const command& c) {
+    ALLOT_OUTLINE std::uint32_t call(const command& c) {
         ++sequence;
         // A request is announced when it is made again: it was refused.
         if (c.what == event::announced) refused_since_gathered.store(true, std::memory_order_relaxed);
@@ -66,7 +66,7 @@ struct task_register {
     thread_state state_of(thread_id id) const noexcept { return states[id].state; }
     static bool is_asleep(thread_state s) noexcept { return s == thread_state::blocked || s == thread_state::bufn; }
     task_stats& stats_of(thread_id id) noexcept { return tasks[states[id].task].stats; }
-    void note(const change& made) {
+    ALLOT_OUTLINE void note(const change& made) {
         if (log.write != nullptr)
             log.write(log.context, {.sequence = sequence, .is_change = true, .what = {}, .became = made});
         if (made.thread >= threads.size() || states[made.thread].task == no_id) return;
@@ -128,7 +128,7 @@ struct task_register {
         return tasks[id].name;
     }
     // Signals the threads whose waits were ended.
-    void deliver() noexcept {
+    ALLOT_OUTLINE void deliver() noexcept {
         while (signals_due.load(std::memory_order_relaxed)) {
             constexpr std::size_t most = 32;
             thread_record* due[most];

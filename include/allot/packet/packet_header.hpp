@@ -215,7 +215,7 @@ inline packet_header* packet_header::make(buffer& b, packet_list& in) noexcept {
 inline void packet_header::hide_behind(std::size_t n) const noexcept {
     sys::poison(begin_ + n, align_up(room_, all_.arena.page_bytes()) - n, sys::unit_ends::own);
 }
-ALLOT_NOINLINE inline void packet_header::end() noexcept {
+ALLOT_OUTLINE void packet_header::end() noexcept {
     all_.remove(*this);
     for (std::size_t at = 0; at < room_; at += all_.arena.page_bytes()) all_.arena.set_owner(begin_ + at, nullptr);
     delete this; // and its view: the pages return when the slices have ended

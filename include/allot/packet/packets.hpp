@@ -165,7 +165,7 @@ class packet_source {
     template <class... More> block try_allocate(std::size_t bytes, std::size_t, More... more) noexcept {
         return blocks.try_allocate(capacity_for(bytes), blocks.arena().page_bytes(), more...);
     }
-    void deallocate(void* p) noexcept { blocks.deallocate(p); }
+    ALLOT_OUTLINE void deallocate(void* p) noexcept { blocks.deallocate(p); }
     std::size_t capacity_for(std::size_t bytes) const noexcept {
         constexpr std::size_t most = align_down(PTRDIFF_MAX, page::max_bytes); // more than any arena has, and refused
         return align_up(min(bytes, most), blocks.arena().page_bytes());
@@ -206,7 +206,7 @@ class packets {
     } // so each block has pages of its own
     packets(const packets&) = delete;
     packets& operator=(const packets&) = delete;
-    ~packets() {
+    ALLOT_OUTLINE ~packets() {
         const packet_stats s = stats();
         if (s.packets == 0) return;
         char text[64];
@@ -229,7 +229,7 @@ class packets {
         return p;
     }
     /// One to be filled by others: its room() is there, and nothing is received. Throws: out_of_memory.
-    packet allocate(account& by) {
+    ALLOT_OUTLINE packet allocate(account& by) {
         buffer b = memory_.allocate(by, each_);
         packet p = packet_of(b);
         if (!p) detail::raise_no_block(detail::packet_source::block_name, by, each_, detail::no_memory(each_));
@@ -255,7 +255,7 @@ class packets {
     }
     /// Writes a line, and one for each of the eight packets with the fewest links for their bytes: what pins them could
     /// be copied. Allocates nothing.
-    void report(text_writer& out) const noexcept {
+    ALLOT_OUTLINE void report(text_writer& out) const noexcept {
         struct line {
             std::size_t links, bytes;
             const account* by;
@@ -283,7 +283,7 @@ class packets {
     std::size_t trim() noexcept { return source_.blocks.trim(); }
 
   private:
-    packet raise_overfull([[maybe_unused]] std::size_t said) const {
+    ALLOT_OUTLINE packet raise_overfull([[maybe_unused]] std::size_t said) const {
 #if ALLOT_EXCEPTIONS
         throw std::length_error("allot: what fills a packet has said " + std::to_string(said) +
                                 " bytes; there is room for " + std::to_string(each_));

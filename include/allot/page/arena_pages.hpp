@@ -128,7 +128,7 @@ class arena_pages {
 
     // Returns free pages to the system, up to its first refusal, and `most` bytes; those last that takes find first. In
     // bytes.
-    std::size_t trim(std::size_t most = SIZE_MAX) noexcept {
+    ALLOT_OUTLINE_WARM std::size_t trim(std::size_t most = SIZE_MAX) noexcept {
         if (!returns_pages_) return 0;
         std::size_t bytes = 0;
         const auto trim_word = [&](std::size_t w) { // false: no more
@@ -147,7 +147,7 @@ class arena_pages {
     // The same at a shortage of `bytes`, where the retain rule allows it: some more, so that the next requests need not
     // ask. Where it finds none, it waits for pages that other threads return, and looks again: they mark those beside
     // them, too.
-    std::size_t trim_at_shortage(std::size_t bytes) noexcept {
+    ALLOT_OUTLINE_WARM std::size_t trim_at_shortage(std::size_t bytes) noexcept {
         constexpr std::size_t least = std::size_t{1} << 20;
         if (!under_pressure_) return 0;
         for (;;) {
@@ -240,7 +240,7 @@ class arena_pages {
         if (of.first == none || !commits_) return 0;
         return of.pages == 1 ? !is_dirty(of.first) : count_clean(of);
     }
-    ALLOT_NOINLINE std::size_t count_clean(const run& of) const noexcept {
+    ALLOT_OUTLINE std::size_t count_clean(const run& of) const noexcept {
         std::size_t n = 0;
         page_bitmap::for_words(of.first, of.pages, [&](std::size_t w, std::uint64_t bits) {
             const std::uint64_t clean = bits & ~dirty_[w].load(std::memory_order_relaxed);
@@ -303,8 +303,8 @@ class arena_pages {
         }
     }
     // Pages beside a run that grows.
-    ALLOT_NOINLINE std::size_t take_beside(std::size_t counted, page_budget& budget, memory_request& asked,
-                                           attempt_with<run> find) noexcept {
+    ALLOT_OUTLINE std::size_t take_beside(std::size_t counted, page_budget& budget, memory_request& asked,
+                                          attempt_with<run> find) noexcept {
         return take_found(counted, true, budget, asked, [&] {
             run found;
             static_cast<void>(find(found));
@@ -481,7 +481,7 @@ class arena_pages {
             of.in_trim_ += n;
             return true;
         }
-        void free() noexcept override {
+        ALLOT_OUTLINE_WARM void free() noexcept override {
             const lock_guard hold(of.lock_);
             of.bitmap_.give(first, n);
             of.in_trim_ -= n;

@@ -54,7 +54,7 @@ class arena_table {
     }
 
     // False: no memory for the table, and nothing has changed.
-    bool enter(page_arena& arena) noexcept {
+    ALLOT_OUTLINE_WARM bool enter(page_arena& arena) noexcept {
         const detail::lock_guard hold(lock_);
         bool ok = true;
         for_granules(arena, [&](std::uintptr_t at) { ok = ok && leaf_for(at) != nullptr; });
@@ -67,7 +67,7 @@ class arena_table {
         count(mapping_of(arena), 1);
         return true;
     }
-    void leave(page_arena& arena) noexcept {
+    ALLOT_OUTLINE_WARM void leave(page_arena& arena) noexcept {
         const detail::lock_guard hold(lock_);
         count(mapping_of(arena), std::size_t{0} - 1);
         if (range* const place = range_of(&arena)) change(*place, nullptr);
@@ -165,7 +165,7 @@ class arena_table {
         r.bytes.store(arena != nullptr ? arena->page_count() << arena->page_shift() : 0, std::memory_order_release);
         changes_.store(was + 2, std::memory_order_release);
     }
-    ALLOT_NOINLINE const page_arena* find_shared(const void* p) noexcept {
+    ALLOT_OUTLINE const page_arena* find_shared(const void* p) noexcept {
         const auto at = reinterpret_cast<std::uintptr_t>(p);
         for (unsigned tries = 0;; ++tries) {
             const std::uint64_t before = changes_.load(std::memory_order_acquire);

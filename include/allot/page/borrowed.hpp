@@ -6,6 +6,7 @@
 // Source: std::pmr::monotonic_buffer_resource's initial buffer, 2017.
 #pragma once
 
+#include <allot/config.hpp>
 #include <allot/core/category/page.hpp>
 #include <allot/page/range_request.hpp>
 
@@ -23,8 +24,8 @@ struct borrowed {
     static constexpr std::string_view about = "bytes that the caller lends";
     static constexpr std::string_view cost = "up to two pages of the bytes, for alignment and tables";
 
-    static arena_range make(const detail::range_request& request,
-                            std::size_t (*out_of_band_bytes)(std::size_t)) noexcept {
+    ALLOT_OUTLINE_WARM static arena_range make(const detail::range_request& request,
+                                               std::size_t (*out_of_band_bytes)(std::size_t)) noexcept {
         detail::range_request sized = request;
         if (sized.limit > request.lent.size()) sized.limit = request.lent.size();
         arena_range range;

@@ -48,7 +48,7 @@ class page_arena {
   public:
     /// Owns the range's mapping from now on, and has no pages where `begin` is null, or the system refuses memory for
     /// the arena's tables. The name outlives it.
-    page_arena(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept
+    ALLOT_OUTLINE_WARM page_arena(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept
         : headers_out_of_band_(range.headers_out_of_band), page_kind_(range.page_kind), memory_(range), level_(name),
           pages_(range, pages_of(range), tables_of(range), limit_bytes, level_) {
         bounds_.page_shift = range.page_shift;
@@ -58,7 +58,7 @@ class page_arena {
         bounds_.bytes = range.bytes;
         bounds_.owners = reinterpret_cast<detail::page_owner*>(tables_of(range).owners);
     }
-    ~page_arena() {
+    ALLOT_OUTLINE_WARM ~page_arena() {
         if (level_.has_tenants()) report_misuse({.kind = misuse::living_handle, .arena = name()});
     }
     page_arena(const page_arena&) = delete;
@@ -90,7 +90,7 @@ class page_arena {
 
     /// Gives taken pages back to the arena: a whole run or a part of it. Never waits, makes no system call.
     /// Requires: all of them are taken. Checked builds abort otherwise.
-    void give(std::byte* first, std::size_t pages) noexcept {
+    ALLOT_OUTLINE_WARM void give(std::byte* first, std::size_t pages) noexcept {
         ALLOT_ASSERT(contains(first) && pages <= page_count() - index(first),
                      "pages of another arena: give pages back to the arena that they were taken from");
         pages_.give(index(first), pages);
@@ -217,7 +217,7 @@ class page_arena {
     std::size_t unused() const noexcept { return bytes_of(pages_.unused()); }
 
     /// Complexity: a walk over the bitmaps.
-    arena_stats stats() const noexcept {
+    ALLOT_OUTLINE_WARM arena_stats stats() const noexcept {
         arena_stats f;
         f.reserved = bounds_.bytes;
         f.limit = limit();
@@ -235,7 +235,7 @@ class page_arena {
     /// Complexity: a walk over the committed range; for reports.
     std::size_t resident() const noexcept { return page_count() == 0 ? 0 : pages_.resident(); }
     /// Writes one line about the arena and one per client, eight at most. Allocates nothing.
-    void report(text_writer& out) const noexcept {
+    ALLOT_OUTLINE_WARM void report(text_writer& out) const noexcept {
         const arena_stats f = stats();
         out.put("  arena ")
             .brief(name())
@@ -280,8 +280,8 @@ class page_arena {
         return {memory_.tables(), pages_of(range)};
     }
     std::size_t bytes_of(std::size_t pages) const noexcept { return pages << page_shift(); }
-    std::byte* take_run(std::size_t pages, detail::run_use use, detail::page_budget& budget,
-                        detail::memory_request& asked) noexcept {
+    ALLOT_OUTLINE_WARM std::byte* take_run(std::size_t pages, detail::run_use use, detail::page_budget& budget,
+                                           detail::memory_request& asked) noexcept {
         const std::size_t first = pages_.take(pages, use, budget, asked);
         return first != detail::arena_pages::none ? begin() + bytes_of(first) : nullptr;
     }

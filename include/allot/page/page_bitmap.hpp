@@ -117,7 +117,7 @@ class page_bitmap {
         return min(n, most);
     }
     // Marks pages free. False: one of them was free already, and the others may be marked.
-    bool give(std::size_t first, std::size_t n) noexcept {
+    ALLOT_OUTLINE_WARM bool give(std::size_t first, std::size_t n) noexcept {
         bool ok = true;
         for_words(first, n, [&](std::size_t w, std::uint64_t mask) {
             ok = (words_[w].fetch_and(~mask) & mask) == mask && ok;
@@ -149,7 +149,7 @@ class page_bitmap {
     };
     // The longest run of free pages, the last one of several; it has no pages where all are taken. Cost: a look at the
     // words of parts that were ever used.
-    free_run largest_free_run() const noexcept {
+    ALLOT_OUTLINE_WARM free_run largest_free_run() const noexcept {
         free_run best, now;
         const auto end = [&](std::size_t page) {
             if (now.pages != 0 && now.pages >= best.pages) best = now;

@@ -64,7 +64,7 @@ class page_limit {
     }
 
     // An arena without a limit ends where its address space does; one in bytes that it was lent has them as its limit.
-    void refuse(memory_request& asked, charge_outcome why, std::size_t pages) const noexcept {
+    ALLOT_OUTLINE_WARM void refuse(memory_request& asked, charge_outcome why, std::size_t pages) const noexcept {
         if (why == charge_outcome::over_limit && is_end_of_range_) why = charge_outcome::no_address_space;
         const std::size_t most = why == charge_outcome::over_limit ? most_ : pages_;
         const std::size_t bytes = pages > SIZE_MAX >> shift_ ? SIZE_MAX : pages << shift_;

@@ -93,7 +93,7 @@ class pages_in_transit {
         // Call after a failed attempt. True: retry, since another thread has ended a move, or claimed slots, since the
         // last one. False without either, and after 8 retries: others that move pages all the time cannot hold a
         // request for ever. Claims alone are worth two, since they are common where a request is refused rightly.
-        bool retry() noexcept {
+        ALLOT_OUTLINE_WARM bool retry() noexcept {
             if (retries_ == max_retries) return false;
             ++retries_;
             const bool waited = wait();
@@ -104,7 +104,7 @@ class pages_in_transit {
         // Counts retries from 0 again.
         void retry_again() noexcept { retries_ = 0; }
         // Waits for the moves that other threads are in now. True: there was one.
-        bool wait() noexcept {
+        ALLOT_OUTLINE_WARM bool wait() noexcept {
             bool waited = false;
             all_.lock_.lock();
             const std::uint64_t end = all_.begun_;

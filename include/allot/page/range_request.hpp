@@ -70,7 +70,7 @@ inline std::size_t default_reserve(std::size_t limit, std::size_t memory) noexce
 // Where that fails, the bytes alone, aligned to a page; where that fails, half as many bytes, and so on. `begin` is
 // null where not even one page can be reserved. All of it can be read before it is committed: a stale address finds a
 // link count of 0.
-inline arena_range reserve_range(std::size_t page, std::size_t bytes, std::size_t align = 0) noexcept {
+ALLOT_OUTLINE_WARM arena_range reserve_range(std::size_t page, std::size_t bytes, std::size_t align = 0) noexcept {
     arena_range range;
     range.page_shift = log2_floor(page);
     align = max(align, arena_table::granule_bytes);

@@ -51,7 +51,7 @@ class system_pages {
     }
     // `grows`: for a run that grows, which is written at once, and where huge OS pages are slow has none. False where
     // the system refuses; the marks have not moved.
-    bool commit(std::size_t first, std::size_t n, bool grows) noexcept {
+    ALLOT_OUTLINE_WARM bool commit(std::size_t first, std::size_t n, bool grows) noexcept {
         const std::size_t low = low_.load(std::memory_order_acquire);
         const std::size_t high = high_.load(std::memory_order_acquire);
         const std::size_t step = clamp<std::size_t>((low + pages_ - high) / 4, 1, huge_from >> shift_);

@@ -25,7 +25,7 @@ enum class account_numbers : unsigned char { all, known };
 
 namespace detail {
 
-inline void write_account(text_writer& out, const account_stats& f) noexcept {
+ALLOT_OUTLINE void write_account(text_writer& out, const account_stats& f) noexcept {
     for (unsigned i = 0; i <= f.depth; ++i) out.put("  ");
     out.name(f.name).put(": ").bytes(f.used).put(" used");
     if (f.limit != SIZE_MAX) out.put(" of ").bytes(f.limit);
@@ -51,7 +51,7 @@ inline void write_parts(text_writer& out, std::size_t charged, std::size_t promi
     out.put(": ").bytes(charged).put(" charged, ").bytes(promised).put(" promised");
     if (limit != SIZE_MAX) out.put(", of ").bytes(limit).put(" each");
 }
-inline void put_account(json_writer& json, const account_stats& f, account_numbers which) noexcept {
+ALLOT_OUTLINE void put_account(json_writer& json, const account_stats& f, account_numbers which) noexcept {
     const auto put = [&](const char* name, auto value, decltype(value) none = 0) {
         if (which == account_numbers::all || value != none) json.put(name, value);
     };
@@ -68,7 +68,8 @@ inline void put_account(json_writer& json, const account_stats& f, account_numbe
 } // namespace detail
 
 /// Writes this account and all below as text.
-inline void write_accounts(text_writer& out, const account& top, account_detail more = account_detail::stats) noexcept {
+ALLOT_OUTLINE void write_accounts(text_writer& out, const account& top,
+                                  account_detail more = account_detail::stats) noexcept {
     out.put("accounts of ").name(top.name());
     const std::size_t used = top.used(), promised = top.promised();
     detail::write_parts(out, used > promised ? used - promised : 0, promised, top.limit());
@@ -127,7 +128,7 @@ inline void write_accounts_json(text_writer& out, const account& top,
 /// Writes the tree at its peak; all lines are of one moment. Without a peak it says so; the JSON object is empty then.
 /// Where something was promised then, the first line has the most that was charged at one moment, and what was promised
 /// at the peak; the JSON object of the root has both.
-inline void write_accounts(text_writer& out, const account_peak& at) noexcept {
+ALLOT_OUTLINE void write_accounts(text_writer& out, const account_peak& at) noexcept {
     if (at.size() == 0 && at.missing() == 0) out.put("accounts at the peak: nothing was charged yet").newline();
     at.visit([&](const account_stats& f) {
         if (f.depth == 0) {

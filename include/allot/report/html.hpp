@@ -138,7 +138,7 @@ class html_page {
         if (std::fwrite(text.data(), 1, text.size(), file_) != text.size()) error_ = last_error();
         return !error_;
     }
-    void begin(std::string_view title) noexcept {
+    ALLOT_OUTLINE void begin(std::string_view title) noexcept {
         if (error_) return;
         char run[512];
         text_writer this_run{run};

@@ -55,7 +55,7 @@ class html_stream {
     bool flush() noexcept { return out_.flush(); }
 
   private:
-    bool put_json(std::string_view part) noexcept {
+    ALLOT_OUTLINE bool put_json(std::string_view part) noexcept {
         for (std::size_t at; !part.empty(); part.remove_prefix(at)) {
             at = part.find('<');
             if (at == 0) out_.put("\\u003c"), at = 1;

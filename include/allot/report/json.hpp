@@ -68,7 +68,7 @@ class json_writer {
         if (comma_) out_.put(',');
         comma_ = true;
     }
-    void quoted(std::string_view text) noexcept {
+    ALLOT_OUTLINE void quoted(std::string_view text) noexcept {
         out_.put('"');
         detail::each_character(text, [this](std::string_view c) {
             const auto code = static_cast<unsigned char>(c[0]);

@@ -75,7 +75,7 @@ class memory_timeline {
     static constexpr std::size_t unknown = timeline_sample::unknown;
 
     /// Throws: std::bad_alloc.
-    explicit memory_timeline(timeline_size most = {})
+    ALLOT_OUTLINE explicit memory_timeline(timeline_size most = {})
         : most_{std::max<std::size_t>(most.samples, 16), std::max<std::size_t>(most.marks, 16), most.by_account} {
         samples_.reserve(most_.samples);
         marks_.reserve(most_.marks);
@@ -92,7 +92,7 @@ class memory_timeline {
     }
     /// Adds a sample of an account and all below, of one moment: charged, promised and spilled bytes, and by account.
     /// Complexity: O(accounts), under the tree's lock. Threads: any that is not inside a visit of the tree.
-    void add(std::uint64_t ns, const account& of, std::size_t resident = unknown) noexcept {
+    ALLOT_OUTLINE void add(std::uint64_t ns, const account& of, std::size_t resident = unknown) noexcept {
         const detail::account_node& top = detail::node_of(of);
         timeline_sample s{.ns = ns, .resident = resident};
         detail::timeline_accounts::found found;
@@ -168,7 +168,7 @@ class memory_timeline {
     }
     static void join(timeline_mark& to, const timeline_mark& m) noexcept { to.count += m.count; }
 
-    void put(const timeline_sample& s, const row& by_account) noexcept {
+    ALLOT_OUTLINE void put(const timeline_sample& s, const row& by_account) noexcept {
         const auto is_joined = [&] {
             if (samples_.empty() || !is_one_interval(samples_.back().ns, s.ns, sample_ns_)) return false;
             if (accounts_ && s.charged > samples_.back().charged) accounts_->rows().back() = by_account;
@@ -248,8 +248,8 @@ struct timeline_subject {
 /// "spilled": .., "promised": ..} and marks {"ns": .., "kind": "wait", "count": 1, "text": ".."}. Times count from the
 /// first; an unknown number is left out. With a subject: also "account": {"name": .., "limit": ..}. By account: also
 /// "accounts": [{"name": .., "most": ..}], the eight largest, and in each sample "accounts": [..], the bytes of these.
-inline void write_timeline_json(text_writer& out, const memory_timeline& line,
-                                const timeline_subject* of = nullptr) noexcept {
+ALLOT_OUTLINE void write_timeline_json(text_writer& out, const memory_timeline& line,
+                                       const timeline_subject* of = nullptr) noexcept {
     std::uint64_t first = UINT64_MAX;
     line.visit_samples([&](const timeline_sample& s) { first = std::min(first, s.ns); });
     line.visit_marks([&](const timeline_mark& m) { first = std::min(first, m.ns); });

@@ -66,7 +66,7 @@ class timeline_accounts {
 
     const std::array<line, lines>& known() const noexcept { return lines_; }
     // Gives lines to accounts that held more than others did. Returns: whether it has, so that count() finds more.
-    bool adopt(const found& f) noexcept {
+    ALLOT_OUTLINE bool adopt(const found& f) noexcept {
         bool any = false;
         for (const line& other : f.others) {
             line* const least = least_of(lines_);

@@ -93,7 +93,7 @@ class judge {
     };
     // The one way in: applies the command, logs it, and signals the threads whose waits it ended. Requires no lock of a
     // tree. Throws: std::bad_alloc where a task, thread, resource or hold begins.
-    answer post(const oom::command& what) {
+    ALLOT_OUTLINE_WARM answer post(const oom::command& what) {
         const answer a = apply(what);
         deliver();
         return a;

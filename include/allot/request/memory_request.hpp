@@ -78,7 +78,7 @@ struct memory_request : charge_wait {
         return refuse({.outcome = outcome, .requested = requested, .name = what});
     }
     // Why it is refused; what gives no reason has no memory.
-    charge_status refusal() const noexcept {
+    ALLOT_OUTLINE_WARM charge_status refusal() const noexcept {
         if (why.outcome == charge_outcome::no_address_space && stays)
             return {
                 .outcome = charge_outcome::misused, .requested = bytes, .name = "it would have to move, and cannot"};

@@ -74,7 +74,7 @@ class shared_level {
     // ---- requests
 
     // A request waits. True: it is the first one for which caches are shut: settle_tenants().
-    bool add(place& p) noexcept {
+    ALLOT_OUTLINE_WARM bool add(place& p) noexcept {
         if (const std::uint64_t here = sys::process_number();
             ALLOT_UNLIKELY(process_.load(std::memory_order_acquire) != here))
             begin(here);
@@ -131,7 +131,7 @@ class shared_level {
         }
         while (process_.load(std::memory_order_acquire) != here) yield();
     }
-    ALLOT_COLD void signal() noexcept {
+    ALLOT_OUTLINE_COLD void signal() noexcept {
         if (!is_of_this_process()) return;
         const std::uintptr_t mine = sys::thread_token();
         const lock_guard hold(lock_);

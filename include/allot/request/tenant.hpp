@@ -74,7 +74,7 @@ class tenant {
 class caching_tenant : public tenant {
   public:
     using tenant::tenant;
-    bool settle(bool& was, detail::attempt_ref is_reason) noexcept final {
+    ALLOT_OUTLINE_WARM bool settle(bool& was, detail::attempt_ref is_reason) noexcept final {
         const detail::lock_guard alone(lock_);
         if (const bool now = is_reason(); now != std::exchange(was, now)) {
             reasons_ += now ? 1U : ~0U;

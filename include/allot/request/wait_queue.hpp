@@ -210,7 +210,7 @@ class wait_queue {
     bool recalls_credit() const noexcept { return shuts() || (first_ != nullptr && first_->level.queued != 0); }
 
     // In order; what the level knows of all is in the first one, and moves with that.
-    void add(waiter& w) noexcept {
+    ALLOT_OUTLINE_WARM void add(waiter& w) noexcept {
         waiter* const f = first_;
         waiter* const follower = first_behind(w); // null: it is the last
         if (f == nullptr) {
@@ -228,7 +228,7 @@ class wait_queue {
         l.missed += w.missed;
         l.queued += w.recalls_credit();
     }
-    void remove(waiter& w) noexcept {
+    ALLOT_OUTLINE_WARM void remove(waiter& w) noexcept {
         waits_of_level& l = first_->level;
         l.trying -= w.trying;
         l.missed -= w.missed;

@@ -78,7 +78,7 @@ inline void link(const void* row) noexcept {
 }
 /// Releases one link; the last release calls the row's destructor (if it was finalized) and frees it. Never waits.
 /// Requires: the caller holds a link. An address in an arena that is no row is reported as misuse in checked builds.
-ALLOT_NOINLINE inline void release(const void* row) noexcept {
+ALLOT_OUTLINE void release(const void* row) noexcept {
     detail::check_no_lock_is_held("releases a row");
     if (page_header* const page = detail::page_of_row(row)) page->ops->release(*page, detail::opaque_bytes(row));
 }
@@ -88,7 +88,7 @@ inline bool is_shared(const void* row) noexcept {
     return page == nullptr || page->ops->is_shared(*page, detail::opaque_bytes(row));
 }
 /// Returns: bytes that the row may use, without its type's checksum; 0 for an address outside every arena.
-inline std::size_t capacity(const void* row) noexcept {
+ALLOT_OUTLINE_WARM std::size_t capacity(const void* row) noexcept {
     page_header* const page = detail::page_of_row(row);
     return page == nullptr ? 0 : page->ops->capacity(*page, detail::opaque_bytes(row));
 }

@@ -29,8 +29,8 @@ inline void put_heap(text_writer& out, const char* name, std::size_t slot_bytes)
 
 // The head of a manager's report. Bytes; `limit` SIZE_MAX: none. Under a limit of fewer than 16 pages, also what fits:
 // half of it may be out of reach where rows have many sizes.
-inline void write_held(text_writer& out, const char* name, const char* set, std::size_t used, std::size_t peak,
-                       std::size_t limit, std::size_t page) noexcept {
+ALLOT_OUTLINE_WARM void write_held(text_writer& out, const char* name, const char* set, std::size_t used,
+                                   std::size_t peak, std::size_t limit, std::size_t page) noexcept {
     out.put("row manager ").brief(name).put(" (set ").put(set).put(")").newline().put("  limit ");
     if (limit == SIZE_MAX) out.put("none");
     else out.bytes(limit);
@@ -54,7 +54,7 @@ class top_heaps {
     void add(const heap_usage& u) noexcept {
         kept_.add(u, [](const heap_usage& of) { return of.bytes; });
     }
-    void write(text_writer& out) const noexcept {
+    ALLOT_OUTLINE_WARM void write(text_writer& out) const noexcept {
         out.put(kept_.empty() ? "  held by no heap" : "  held by").newline();
         for (const heap_usage& u : kept_) {
             put_heap(out.put("    "), u.name, u.slot_bytes);
@@ -93,7 +93,7 @@ class leak_counts {
         if (n_ < types_.size()) types_[n_++] = {type, 1};
         else ++others_;
     }
-    std::size_t write(text_writer& out, const char* heap, std::size_t slot_bytes) const noexcept {
+    ALLOT_OUTLINE_WARM std::size_t write(text_writer& out, const char* heap, std::size_t slot_bytes) const noexcept {
         std::size_t rows = others_;
         for (std::size_t i = 0; i < n_; ++i) {
             line(out, heap, slot_bytes, types_[i].type->name, types_[i].rows);
@@ -108,8 +108,8 @@ class leak_counts {
         const row_type* type = nullptr;
         std::size_t rows = 0;
     };
-    static void line(text_writer& out, const char* heap, std::size_t slot_bytes, const char* type,
-                     std::size_t rows) noexcept {
+    ALLOT_OUTLINE_WARM static void line(text_writer& out, const char* heap, std::size_t slot_bytes, const char* type,
+                                        std::size_t rows) noexcept {
         put_heap(out.put("    heap "), heap, slot_bytes);
         out.put(": ").number(rows).put(" rows of type ").put(type).newline();
     }

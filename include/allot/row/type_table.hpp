@@ -86,7 +86,7 @@ class type_table {
         const auto at = reinterpret_cast<std::uintptr_t>(&type);
         return (at >> 4 ^ at >> 10) % 64;
     }
-    ALLOT_NOINLINE std::uint32_t find_or_add(const row_type& type) noexcept {
+    ALLOT_OUTLINE std::uint32_t find_or_add(const row_type& type) noexcept {
         if (!is_alignment(type)) return none;
         const detail::lock_guard hold(lock_);
         std::uint32_t n = *find_entry(type);

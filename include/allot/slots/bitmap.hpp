@@ -63,7 +63,8 @@ struct bitmap {
         }
 
         // Frees n > 0 slots of this page.
-        void put(std::byte* page, const slot_geometry& cut, std::byte* const* rows, std::size_t n) noexcept {
+        ALLOT_OUTLINE_WARM void put(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
+                                    std::size_t n) noexcept {
             by_words(page, cut, rows, n, [this](std::uint32_t at, std::uint64_t bits) { share(at, bits); });
         }
         ALLOT_ALWAYS_INLINE void put_locked(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
@@ -74,7 +75,8 @@ struct bitmap {
         }
 
         // Claims up to n slots, the lowest address last, since caches use the last one first.
-        std::size_t claim(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t n) noexcept {
+        ALLOT_OUTLINE_WARM std::size_t claim(std::byte* page, const slot_geometry& cut, std::byte** out,
+                                             std::size_t n) noexcept {
             std::size_t left = n;
             do {
                 left = take_locked(page, cut, out, left);

@@ -31,7 +31,7 @@ class slot_state {
 
     // Counts n slots as freed. The page is to be listed from `threshold` freed slots on, and is empty at `whole`: all
     // slots ever handed out. The caller must do what the result says.
-    change add_freed(std::uint32_t n, std::uint32_t threshold, std::uint32_t whole) noexcept {
+    ALLOT_OUTLINE_WARM change add_freed(std::uint32_t n, std::uint32_t threshold, std::uint32_t whole) noexcept {
         std::uint64_t was = word_.load(std::memory_order_acquire);
         for (;;) {
             std::uint64_t now = was + n;

@@ -95,7 +95,7 @@ class entry_queues {
         return std::unique_ptr<entry_group>(g);
     }
     // It was used now. Nothing where it may not leave.
-    void push(store_entry& e) noexcept {
+    ALLOT_OUTLINE void push(store_entry& e) noexcept {
         const bool clean = e.state == spill::entry_state::both;
         if (e.pins != 0 || e.bytes == 0 || e.object == nullptr || (!clean && e.state != spill::entry_state::here))
             return;
@@ -117,7 +117,7 @@ class entry_queues {
         picker(const entry_queues& of, const freed_for& what, std::uint32_t call, std::size_t too_large) noexcept
             : of_(of), for_(what), call_(call), too_large_(too_large), at_(of.first_) {}
         // The next one where `missing` bytes are missing; null: none.
-        store_entry* next(std::size_t missing) noexcept {
+        ALLOT_OUTLINE store_entry* next(std::size_t missing) noexcept {
             for (;; at_ = at_->next) {
                 if (at_ == nullptr && std::exchange(own_, true)) return nullptr;
                 if (at_ == nullptr) at_ = of_.first_;

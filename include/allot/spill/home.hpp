@@ -128,7 +128,7 @@ class home {
     // Keeps the bytes, at most `room`. Allocates no memory of the host. Requires: nothing is written in the record.
     virtual home_status write(record& to, byte_source& from) noexcept = 0;
     // Keeps several objects, each of one piece; sets how each ended. A home may write them by one call.
-    virtual void write_together(std::span<written_object> all) noexcept {
+    ALLOT_OUTLINE virtual void write_together(std::span<written_object> all) noexcept {
         for (written_object& o : all) {
             byte_source from{o.bytes};
             o.how = write(*o.to, from);
@@ -184,7 +184,7 @@ class kept_bytes {
         std::swap(offset_, now.offset_), std::swap(bytes_, now.bytes_);
         return *this;
     }
-    ~kept_bytes() {
+    ALLOT_OUTLINE ~kept_bytes() {
         if (record_ == nullptr || record_->shares.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
         if (record_->is_written) home_->drop(*record_);
         home_->end(*record_);
@@ -226,7 +226,7 @@ class kept_bytes {
     /// Reads all, in order. Requires: is_written(), to.bytes == bytes().
     home_status read(byte_sink& to) const noexcept { return read(0, to); }
     /// Reads a part. Requires: is_written(), and the part is inside.
-    home_status read(std::size_t from, byte_sink& to) const noexcept {
+    ALLOT_OUTLINE home_status read(std::size_t from, byte_sink& to) const noexcept {
         home::timed_call call{home_->bytes_read_, home_->read_ns_};
         const home_status s = home_->read(*record_, offset_ + from, to);
         if (s) call.moved = to.bytes;

@@ -38,7 +38,7 @@ inline void write(text_writer& out, const home_status& s) noexcept {
 class spill_error : public std::exception {
   public:
     /// `of`: the name of the store or home.
-    spill_error(std::string_view of, const home_status& s) noexcept : status_(s) {
+    ALLOT_OUTLINE spill_error(std::string_view of, const home_status& s) noexcept : status_(s) {
         keep_file(s.file);
         text_writer out{line_};
         write(out.put("allot: ").brief(of).put(": "), s);
@@ -69,7 +69,7 @@ class spill_error : public std::exception {
 };
 
 /// Throws `error`. In builds without exceptions writes its text to standard error and aborts.
-[[noreturn]] ALLOT_COLD inline void raise(const spill_error& error) {
+[[noreturn]] ALLOT_OUTLINE_COLD void raise(const spill_error& error) {
 #if ALLOT_EXCEPTIONS
     throw error;
 #else

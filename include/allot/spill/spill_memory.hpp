@@ -61,13 +61,13 @@ class spill_memory final : public home {
     };
     static block& of(record& r) noexcept { return static_cast<block&>(r); }
 
-    record* reserve(std::size_t bytes) noexcept override {
+    ALLOT_OUTLINE record* reserve(std::size_t bytes) noexcept override {
         std::unique_ptr<block> made{new (std::nothrow) block{bytes}};
         if (made == nullptr || !tier_) return made.release();
         made->further = kept_bytes(tier_->keeps(), bytes);
         return made->further ? made.release() : nullptr;
     }
-    home_status write(record& to, byte_source& from) noexcept override {
+    ALLOT_OUTLINE home_status write(record& to, byte_source& from) noexcept override {
         home_status s;
         buffer b = memory_.try_allocate(by(), from.bytes, &s.why);
         if (!b && tier_ && tier_->let_leave(from.bytes) != 0) b = memory_.try_allocate(by(), from.bytes, &s.why);
@@ -90,7 +90,7 @@ class spill_memory final : public home {
 #endif
         return {};
     }
-    home_status read(record& from, std::size_t offset, byte_sink& to) noexcept override {
+    ALLOT_OUTLINE home_status read(record& from, std::size_t offset, byte_sink& to) noexcept override {
         if (of(from).further.is_written()) return of(from).further.read(offset, to);
         if (!tier_) return give(of(from).bytes.bytes().subspan(offset, to.bytes), to);
         kept_bytes further;
@@ -102,7 +102,7 @@ class spill_memory final : public home {
         else if (!to.next(bytes)) return {.how = home_status::outcome::failed, .call = "copy"};
         return {};
     }
-    void drop(record& r) noexcept override {
+    ALLOT_OUTLINE void drop(record& r) noexcept override {
         of(r).bytes.release();
         of(r).entry = {};
         if (of(r).further) of(r).further.drop();

@@ -83,7 +83,7 @@ class store final : public reclaimer {
         : reclaimer(called.text, cost, reach::below_too), of_(of), home_(keeps) {
         of_.add(*this);
     }
-    ~store() {
+    ALLOT_OUTLINE ~store() {
         of_.remove(*this);
         if (ALLOT_CHECKED != 0 && stats_.entries != 0) report_misuse({.kind = misuse::living_handle, .heap = name()});
     }
@@ -125,7 +125,7 @@ class store final : public reclaimer {
     }
     account& of() const noexcept { return of_; }
     home& keeps() const noexcept { return home_; }
-    store_stats stats() const noexcept {
+    ALLOT_OUTLINE store_stats stats() const noexcept {
         const guard hold(lock_);
         store_stats now = stats_;
         now.free_to_leave = queues_.bytes();
@@ -138,16 +138,16 @@ class store final : public reclaimer {
     bool helps(const shortage&) const noexcept override { return queues_.bytes() != 0; }
     bool frees_alone() const noexcept override { return true; }
     std::uint64_t tries_again_at() const noexcept override { return backoff().tries_at(); }
-    std::size_t reclaimable(const account& at) const noexcept override {
+    ALLOT_OUTLINE std::size_t reclaimable(const account& at) const noexcept override {
         const guard hold(lock_);
         return queues_.bytes_at(at);
     }
-    void describe(text_writer& out) const noexcept override { detail::write_store(out, home_, stats()); }
-    void describe_failure(text_writer& out) const noexcept override {
+    ALLOT_OUTLINE void describe(text_writer& out) const noexcept override { detail::write_store(out, home_, stats()); }
+    ALLOT_OUTLINE void describe_failure(text_writer& out) const noexcept override {
         detail::write_failure(out, name(), home_, backoff());
     }
     /// Frees what is missing where the request was refused.
-    bool reclaim(const shortage& s) noexcept override {
+    ALLOT_OUTLINE bool reclaim(const shortage& s) noexcept override {
         const unsigned more = s.in_vain < 6 ? s.in_vain : 6; // others take what becomes free
         const std::size_t missing = s.missing();
         const detail::freed_for what{.bytes = missing << more >> more == missing ? missing << more : SIZE_MAX,
@@ -162,7 +162,7 @@ class store final : public reclaimer {
     // ---- for handles ------------------------------------------------------------------------------------------------
 
     // An entry that is away, or that begin() follows for. Throws: std::bad_alloc.
-    void add(entry& e) {
+    ALLOT_OUTLINE void add(entry& e) {
         detail::judged_thread* const thread = detail::judged_thread_of(e.by.node());
         const detail::judge::standing now = thread != nullptr ? thread->now() : detail::judge::standing{};
         const oom::task_id task = now.task;
@@ -182,7 +182,7 @@ class store final : public reclaimer {
         by.notify_unused(); // requests that wait may ask for it
     }
     // Ends it, behind a thread that moves it.
-    void end(entry& e) noexcept {
+    ALLOT_OUTLINE void end(entry& e) noexcept {
         std::unique_ptr<detail::entry_group> emptied;
         {
             const guard hold(lock_);
@@ -198,7 +198,7 @@ class store final : public reclaimer {
     }
     // Pins it in memory; in that of `to`, where it is away.
     // Throws: as a request for memory; spill_error. It is where it was then.
-    void pin(entry& e, account& to, pin_kind how) {
+    ALLOT_OUTLINE void pin(entry& e, account& to, pin_kind how) {
         static constexpr wait_limit until_judged{forever};
         home_status why;
         const bool waits = detail::judged_thread_of(to.node()) != nullptr;
@@ -208,7 +208,7 @@ class store final : public reclaimer {
         detail::raise_refused(to.node(), why.why);
     }
     // The same; false: `why`. Throws: what the type's own code throws.
-    bool pin_for(entry& e, const pin_request& memory, pin_kind how, home_status& why) {
+    ALLOT_OUTLINE bool pin_for(entry& e, const pin_request& memory, pin_kind how, home_status& why) {
         if (try_pin(e, memory.to, how, why)) return true;
         if (why.how != home_status::outcome::refused || why.why.outcome == charge_outcome::misused) return false;
         while (pin_in_memory(e, how) != found::here) {
@@ -230,7 +230,7 @@ class store final : public reclaimer {
         return true;
     }
     // The same; takes free memory alone, and waits for none. False: `why`.
-    bool try_pin(entry& e, account& to, pin_kind how, home_status& why) noexcept {
+    ALLOT_OUTLINE bool try_pin(entry& e, account& to, pin_kind how, home_status& why) noexcept {
         for (;;) {
             const found at = pin_in_memory(e, how);
             if (at == found::here) return true;
@@ -293,7 +293,7 @@ class store final : public reclaimer {
         if (is_queued) queues_.push(e);
     }
     // Lets it leave now. False: it is pinned, moved, away, of no bytes; or its home refuses, or fails: `why`.
-    bool leave(entry& e, home_status& why) noexcept {
+    ALLOT_OUTLINE bool leave(entry& e, home_status& why) noexcept {
         {
             const guard hold(lock_);
             if (!e.is_queued) return false;
@@ -310,7 +310,7 @@ class store final : public reclaimer {
     }
     // A share of what is kept at home, where it is written first if it must be. None: it is pinned, or of no bytes.
     // Throws: out_of_memory, spill_error where it cannot be written.
-    kept_bytes share_of(entry& e) {
+    ALLOT_OUTLINE kept_bytes share_of(entry& e) {
         for (;;) {
             home_status why;
             {
@@ -451,7 +451,7 @@ class store final : public reclaimer {
     }
     // Returns what is to be done: to write it, or, where its home keeps it, nothing. Else it stays, since others have
     // views of it; it is pinned by now; or it has no room at its home: `why`.
-    leave_step begin_write(entry& e, home_status& why) noexcept {
+    ALLOT_OUTLINE leave_step begin_write(entry& e, home_status& why) noexcept {
         {
             const guard hold(lock_);
             if (e.pins != 0) return leave_step::cancelled;
@@ -471,7 +471,7 @@ class store final : public reclaimer {
     }
     // Returns: whether its memory was freed: before others see that it has left, since its account may end then. The
     // entry may have ended, too.
-    bool end_leave(entry& e, leave_step how, const permit& by, const home_status& why) noexcept {
+    ALLOT_OUTLINE bool end_leave(entry& e, leave_step how, const permit& by, const home_status& why) noexcept {
         object* gone = nullptr;
         bool is_well_again = false;
         std::size_t needs = 0; // of room at home

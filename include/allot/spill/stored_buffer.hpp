@@ -25,8 +25,8 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 // What cannot be stored; `type`: of a row, or null.
-[[noreturn]] ALLOT_COLD inline void raise_not_storable(misuse what, const char* account_name,
-                                                       const row_type* type = nullptr) {
+[[noreturn]] ALLOT_OUTLINE_COLD void raise_not_storable(misuse what, const char* account_name,
+                                                        const row_type* type = nullptr) {
     const char* const of = type != nullptr ? type->name : "";
     report_misuse({.kind = what, .heap = account_name, .type = of});
     char line[out_of_memory::line_bytes];

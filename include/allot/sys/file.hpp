@@ -120,7 +120,7 @@ class file {
         while (r < 0 && errno == EINTR);
         return r < 0 ? moved{0, errno} : moved{static_cast<std::size_t>(r), 0};
     }
-    int open_and_unlink(const char* directory) noexcept {
+    ALLOT_OUTLINE int open_and_unlink(const char* directory) noexcept {
         for (unsigned tries = 0; tries != 100; ++tries) {
             if (fault::should_fail()) return EACCES;
             char path[4096]; // PATH_MAX

@@ -38,7 +38,7 @@ inline void fill_when_touched(void* p, std::size_t bytes) noexcept {
 }
 // Reserves address space without memory, aligned to `align`, a power of two. Null on failure. Any access is a fault
 // before it is committed; with `front` it reads as zeros instead, and as many bytes in front of it are reserved, too.
-inline std::byte* reserve(std::size_t bytes, std::size_t align, std::size_t front = 0) noexcept {
+ALLOT_OUTLINE std::byte* reserve(std::size_t bytes, std::size_t align, std::size_t front = 0) noexcept {
     if (fault::should_fail()) return nullptr;
     const std::size_t more = align > os_page_bytes() ? align : 0;
     if (bytes > SIZE_MAX - more - front) return nullptr;
@@ -126,7 +126,7 @@ inline bool has_transparent_huge() noexcept {
 }
 
 // The resident bytes of a range, at this moment. One system call per 1024 OS pages; for reports.
-inline std::size_t resident_bytes(void* p, std::size_t bytes) noexcept {
+ALLOT_OUTLINE std::size_t resident_bytes(void* p, std::size_t bytes) noexcept {
     const std::size_t page = os_page_bytes();
     unsigned char some[1024];
     std::size_t resident = 0;

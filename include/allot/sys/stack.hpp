@@ -41,7 +41,7 @@ ALLOT_NOINLINE inline unsigned stack(void** to, unsigned capacity, unsigned skip
 }
 
 // Writes "0x7f.. name+12 (module+0x1234)", without the parts that are unknown.
-inline void write_address(text_writer& out, const void* address) noexcept {
+ALLOT_OUTLINE void write_address(text_writer& out, const void* address) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     out.hex(at);
     Dl_info info{};

@@ -70,7 +70,7 @@ class system_memory {
     }
 
   private:
-    static std::string read(const std::string& path) {
+    ALLOT_OUTLINE static std::string read(const std::string& path) {
         std::string text;
         const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
         if (file < 0) return text;
@@ -86,7 +86,7 @@ class system_memory {
         return std::from_chars(text.data(), text.data() + text.size(), n).ec == std::errc{} ? n : SIZE_MAX;
     }
     // The number behind a name at the begin of a line, times `unit`.
-    static std::size_t field(std::string_view text, std::string_view name, std::size_t unit) noexcept {
+    ALLOT_OUTLINE static std::size_t field(std::string_view text, std::string_view name, std::size_t unit) noexcept {
         for (std::size_t at = 0; at < text.size();) {
             const std::size_t end = text.find('\n', at) < text.size() ? text.find('\n', at) : text.size();
             std::string_view line = text.substr(at, end - at);

@@ -21,24 +21,17 @@ namespace allot::inline ALLOT_ABI {
 namespace sys {
 namespace detail {
 
-#if ALLOT_IN_LIBRARY
 // Weak: a static program has none of them.
 [[gnu::weakref("dladdr")]] static decltype(::dladdr) loader_dladdr;
 [[gnu::weakref("dlopen")]] static decltype(::dlopen) loader_dlopen;
-#endif
-// Keeps the library with this code loaded; a program stays anyway. False: out of memory. Not inline, but of each object
-// file: a library must not call that of its program.
-[[maybe_unused]] static bool keep_loaded([[maybe_unused]] void (*code)(void*)) noexcept {
-#if ALLOT_IN_LIBRARY
+// Keeps the library with this code loaded; a program stays anyway. False: out of memory.
+[[maybe_unused]] static bool keep_loaded(void (*code)(void*)) noexcept {
     Dl_info mine{}, program{};
     if (&loader_dladdr == nullptr || &loader_dlopen == nullptr) return true;
     if (loader_dladdr(reinterpret_cast<void*>(code), &mine) == 0) return true;
     const auto headers = reinterpret_cast<void*>(::getauxval(AT_PHDR));
     if (loader_dladdr(headers, &program) != 0 && program.dli_fbase == mine.dli_fbase) return true;
     return loader_dlopen(mine.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != nullptr;
-#else
-    return true;
-#endif
 }
 
 } // namespace detail

@@ -68,7 +68,7 @@ class executor final : detail::task_calls {
   public:
     /// Tasks share the account's limit. Requires: `tasks` is the arbiter of its root, and both outlive it.
     /// Throws: std::bad_alloc, std::system_error where a thread cannot begin; std::invalid_argument for another arbiter.
-    executor(oom::arbiter& tasks, account& memory, const executor_options& o = {})
+    ALLOT_OUTLINE executor(oom::arbiter& tasks, account& memory, const executor_options& o = {})
         : tasks_(tasks), memory_(memory), most_attempts_(detail::max(o.attempts, 1U)), room_(memory, o),
           waits_for_holders_(o.unknown_holders_wait), ready_(o.threads != 0 ? o.threads : most_callers, o.bypasses) {
         if (!tasks.decides_for(memory))
@@ -83,7 +83,7 @@ class executor final : detail::task_calls {
     executor(const executor&) = delete;
     executor& operator=(const executor&) = delete;
     /// Requires: its groups have ended.
-    ~executor() {
+    ALLOT_OUTLINE ~executor() {
         if (ALLOT_CHECKED != 0 && groups_.load(std::memory_order_relaxed) != 0)
             report_misuse({.kind = misuse::living_group, .heap = memory_.name()});
         stop();
@@ -117,7 +117,7 @@ class executor final : detail::task_calls {
     task_ref refer_to(task& t) {
         return task_ref{t.known = std::make_shared<detail::known_task>(static_cast<detail::task_calls&>(*this), t)};
     }
-    void add(std::unique_ptr<task> made) {
+    ALLOT_OUTLINE void add(std::unique_ptr<task> made) {
         task& t = *made;
         group& of = t.of;
         t.number = of.number;
@@ -137,7 +137,7 @@ class executor final : detail::task_calls {
         }
     }
     // Tasks that wait end; those that run do when they next ask for memory in vain.
-    void cancel(group& of) noexcept {
+    ALLOT_OUTLINE void cancel(group& of) noexcept {
         task* ended = nullptr;
         {
             const guard hold(lock_);
@@ -187,7 +187,7 @@ class executor final : detail::task_calls {
         news();
     }
     // Until there are other news.
-    void sleep(std::uint64_t seen) noexcept {
+    ALLOT_OUTLINE void sleep(std::uint64_t seen) noexcept {
         sleeper me;
         std::optional<detail::memory_look> look; // of one sleeper, for all
         std::uint64_t until = sys::parking::never, refused = 0;
@@ -221,7 +221,7 @@ class executor final : detail::task_calls {
         expects_no_task(of.name);
         wait_until([&] { return of.count == 0; }, &of.task);
     }
-    void wake(detail::known_task& of) noexcept override {
+    ALLOT_OUTLINE void wake(detail::known_task& of) noexcept override {
         const guard hold(lock_);
         if (of.of == nullptr) return;
         const bool was_parked = of.of->now == task_state::parked;
@@ -229,7 +229,7 @@ class executor final : detail::task_calls {
         if (was_parked) --stats_.parked, queue(*of.of);
     }
 
-    bool set_number(detail::known_task& of, std::int64_t number) noexcept override {
+    ALLOT_OUTLINE bool set_number(detail::known_task& of, std::int64_t number) noexcept override {
         const guard hold(lock_);
         if (of.of == nullptr) return false;
         task& t = *of.of;
@@ -237,7 +237,7 @@ class executor final : detail::task_calls {
         if (t.now == task_state::waiting) ready_.update(t, {number, t.place.at.order}), news();
         return true;
     }
-    bool withdraw(detail::known_task& of) noexcept override {
+    ALLOT_OUTLINE bool withdraw(detail::known_task& of) noexcept override {
         task* ended = nullptr;
         {
             const guard hold(lock_);
@@ -421,7 +421,7 @@ class executor final : detail::task_calls {
         return any;
     }
     // One thread at a time: else two could see each other run, be refused, and both wait for news of the other.
-    task* start(account_reservation& sure) noexcept {
+    ALLOT_OUTLINE task* start(account_reservation& sure) noexcept {
         std::size_t promised = 0, missing = 0;
         std::uint64_t before = 0;
         bool asks_holders = false;
@@ -514,7 +514,7 @@ class executor final : detail::task_calls {
         if (how == ending::ran_out || how == ending::retried) t.mark_inputs();
         return how;
     }
-    void run(task& t, account_reservation sure) {
+    ALLOT_OUTLINE void run(task& t, account_reservation sure) {
         bool has_run_out = false;
         const ending how = attempt(t, std::move(sure), has_run_out);
         group& of = t.of;

@@ -64,7 +64,7 @@ class quota {
     }
     /// The same, and no thread waits: `then` is called once, as the callback of a reservation_request, if the status is
     /// `queued`.
-    charge_status request(std::span<const share> batch, std::function<void(const charge_status&)> then) {
+    ALLOT_OUTLINE charge_status request(std::span<const share> batch, std::function<void(const charge_status&)> then) {
         if (const charge_status s = prepare(batch); !s || promises_.empty()) return s;
         then_ = std::move(then);
         const charge_status s = later_.reserve_or_queue({parent_, promises_});

@@ -25,7 +25,7 @@ class task_error : public std::exception, public std::nested_exception {
     static constexpr std::size_t text_bytes = 512;
 
     /// Requires: inside a handler of the error.
-    task_error(std::string_view group, std::string_view task, std::string_view what) noexcept {
+    ALLOT_OUTLINE task_error(std::string_view group, std::string_view task, std::string_view what) noexcept {
         text_writer out{line_};
         out.put("allot: task ").brief(task).put(" of ").brief(group).put(": ").put(what);
     }

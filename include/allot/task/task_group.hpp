@@ -30,7 +30,7 @@ class task_group {
   public:
     /// `number`: of a larger one tasks start first, and are rolled back last. Throws: std::bad_alloc; out_of_memory if
     /// the executor's account is closed.
-    explicit task_group(executor& in, allot::name called = allot::name{"tasks"}, std::int64_t number = 0)
+    ALLOT_OUTLINE explicit task_group(executor& in, allot::name called = allot::name{"tasks"}, std::int64_t number = 0)
         : in_(in), group_(in.tasks(), in.memory(), called, number) {
         in_.count_group(1);
     }

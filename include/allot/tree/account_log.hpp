@@ -49,7 +49,7 @@ class account_log {
     std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }
 
     /// Records an event. Requires: `what` outlives the log.
-    ALLOT_NOINLINE void record(const char* what, std::size_t bytes, std::size_t used) noexcept {
+    ALLOT_OUTLINE void record(const char* what, std::size_t bytes, std::size_t used) noexcept {
         const std::uint64_t number = events_.fetch_add(1, std::memory_order_relaxed);
         if (number % every_ != 0) return;
         account_event e{what, bytes, used, number, sys::fine_clock::now(), sys::thread_token(), 0, {}};
@@ -89,8 +89,8 @@ class account_log {
 };
 
 /// Writes "#0 charge of 4 KiB, 8 KiB used, thread 0x7f..", then one line per frame.
-inline void write(text_writer& out, const account_event& e, const char* indent = "      ",
-                  unsigned max_frames = 16) noexcept {
+ALLOT_OUTLINE_WARM void write(text_writer& out, const account_event& e, const char* indent = "      ",
+                              unsigned max_frames = 16) noexcept {
     out.put(indent)
         .put('#')
         .number(e.number)

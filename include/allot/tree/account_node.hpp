@@ -38,7 +38,7 @@ struct charged_object {
 };
 
 struct alignas(64) account_node final : tree_node {
-    account_node(account& a, account_node* above, const account_arguments& requested) noexcept
+    ALLOT_OUTLINE_WARM account_node(account& a, account_node* above, const account_arguments& requested) noexcept
         : tree_node(requested.name, above != nullptr ? above->tree() : own_tree, above, requested.limit,
                     requested.watermark, requested.has_valid_step() ? requested.step : 0),
           leaks(requested.leaks), face(a) {}

@@ -3,6 +3,7 @@
 // Cost: a visit of each item, or of each account below. Threads: as each function says.
 #pragma once
 
+#include <allot/config.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/tree/account_node.hpp>
@@ -46,7 +47,7 @@ inline std::size_t promised(const account_node& a) noexcept {
     return promised_below(a) + kept(a);
 }
 // Requires the lock.
-inline account_stats stats_locked(const account_node& a) noexcept {
+ALLOT_OUTLINE_WARM account_stats stats_locked(const account_node& a) noexcept {
     account_stats f = a.stats();
     f.used += kept(a);
     f.buffers = a.life.counts().now(open_counts::buffers);
@@ -85,7 +86,7 @@ template <class Visit> void visit_numbers(const account_node& top, Visit visit) 
         visit(static_cast<const account_stats&>(f), static_cast<const account&>(a.face));
     });
 }
-inline bool verify(const account_node& top) noexcept {
+ALLOT_OUTLINE_WARM bool verify(const account_node& top) noexcept {
     const lock_guard whole(top.shape());
     const locked_tree scope(top);
     bool ok = top.valid();

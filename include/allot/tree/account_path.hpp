@@ -61,7 +61,7 @@ class account_path {
         while (at->parent() != nullptr && at->parent()->parent() != nullptr) at = at->parent();
         return *at;
     }
-    void write(const detail::tree_node& n, const detail::tree_node& first) noexcept {
+    ALLOT_OUTLINE_WARM void write(const detail::tree_node& n, const detail::tree_node& first) noexcept {
         struct part {
             explicit part(const detail::tree_node& of) noexcept { text_writer{text}.put(of.name()); }
             char text[name_bytes + 1];

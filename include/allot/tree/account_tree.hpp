@@ -321,7 +321,7 @@ struct account_tree {
         return r;
     }
     // Closes the credit of all leaves at and below `within`. Requires the lock, which others get between some and more.
-    void recall_credit(tree_node& within) noexcept {
+    ALLOT_OUTLINE_WARM void recall_credit(tree_node& within) noexcept {
         while (recall_some(within).more) lock.unlock_and_relock();
         static_cast<void>(settle_reservations_below(within));
     }

@@ -100,7 +100,7 @@ class tree_change {
     void unlock_and_wake(granted_call& granted) noexcept { unlock_and_wake(calls::granted, granted); }
 
     // Calls one that was granted, and those that can be granted then. Requires no lock.
-    static void call(granted_call now) noexcept {
+    ALLOT_OUTLINE_WARM static void call(granted_call now) noexcept {
         while (now.to != nullptr) {
             account_node& a = *now.by;
             now.to->call(now);
@@ -140,8 +140,8 @@ class tree_change {
         if (drained != nullptr) end_drained(drained); // the last one may destroy the root
     }
     // Returns: the accounts that have drained.
-    ALLOT_COLD static account_node* choose_and_wake(const account_node& at, std::size_t refunds, bool looks,
-                                                    waiter* slept, calls may, granted_call& granted) noexcept {
+    ALLOT_OUTLINE_COLD static account_node* choose_and_wake(const account_node& at, std::size_t refunds, bool looks,
+                                                            waiter* slept, calls may, granted_call& granted) noexcept {
         account_tree& tree = at.tree();
         if (tree.has_watermarks()) note_watermarks(at);
         if (tree.reservations != 0) tree.settle_reservations(const_cast<account_node&>(at));

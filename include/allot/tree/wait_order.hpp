@@ -50,7 +50,8 @@ inline const tree_node* refuser_beside(const tree_node* from, std::size_t bytes,
 }
 // The due waiter that a request must not pass; null: none. `own`: its waiter, if it waits. One that is due at a higher
 // level goes before one at a lower level.
-inline const waiter* due_before(const tree_node* by, std::size_t bytes, bool patient, const waiter* own) noexcept {
+ALLOT_OUTLINE_WARM const waiter* due_before(const tree_node* by, std::size_t bytes, bool patient,
+                                            const waiter* own) noexcept {
     for (const tree_node* n = by; n != nullptr && bytes != 0; n = n->parent()) {
         const bool goes_first = own != nullptr && own->is_due() && own->in->depth() < n->depth();
         for (const bool of_patient : {false, true}) {
@@ -88,7 +89,7 @@ inline bool waits_for_those_behind(const waiter& due, const waits_of_tree& waits
 // Whether a waiter should try: its request would fit beside what others try for, or can never fit, or is refused by a
 // higher level now, whose caches it must have emptied first (widen). A level that refuses for lack of bytes is noted in
 // `at`.
-inline bool should_try(waiter& w, const waits_of_tree& waits) noexcept {
+ALLOT_OUTLINE_WARM bool should_try(waiter& w, const waits_of_tree& waits) noexcept {
     const account_node& by = account_node::of(*w.by);
     const bool fails_for_good =
         w.reserves != nullptr ? !w.reserves->can_ever_fit() : !by.is_open() || (!w.looks && !by.can_ever_fit(w.bytes));
@@ -186,7 +187,7 @@ inline void note_refund(const account_node& a, std::size_t bytes, account_tree& 
 // ---- requests that go behind others ------------------------------------------------------------------------------
 
 // The calling thread, if the arbiter of the account's root knows it; else null.
-inline judged_thread* judged_thread_of(const account_node& a) noexcept {
+ALLOT_OUTLINE_WARM judged_thread* judged_thread_of(const account_node& a) noexcept {
     judge* const by = a.tree().judged.by;
     return by != nullptr ? by->this_thread() : nullptr;
 }
@@ -214,7 +215,7 @@ inline void note_passed(const account_node& by, std::size_t bytes, const waiter*
 inline judged_thread* judge_of_wait(const account_node& by, const charge_wait& most) noexcept {
     return most.judged || most.wait != nullptr ? judged_thread_of(by) : nullptr;
 }
-inline bool may_wait(const account_node& by, const charge_wait& most) noexcept {
+ALLOT_OUTLINE_WARM bool may_wait(const account_node& by, const charge_wait& most) noexcept {
     return (most.wait != nullptr || judge_of_wait(by, most) != nullptr) && !user_call::is_inside_any();
 }
 // The due waiter behind which a request that fits goes; null: none, since it may not wait, or passes. Requires the

@@ -56,7 +56,7 @@ class peak_recorder : public charge_counters {
     std::size_t held() const noexcept { return held_.load(std::memory_order_relaxed); }
 
   private:
-    ALLOT_COLD void take_snapshot(std::size_t held) noexcept {
+    ALLOT_OUTLINE_COLD void take_snapshot(std::size_t held) noexcept {
         if (source_ == nullptr || taking_snapshot_.exchange(true, std::memory_order_acquire)) return;
         if (held > next_.load(std::memory_order_relaxed)) {
             peak_usage now;

@@ -58,7 +58,7 @@ class operation_coder {
     static constexpr std::size_t most_bytes = 1 + 10 + 10 + 5 + 5; // of an operation
 
     // Returns: the end of what it wrote. Requires: most_bytes of room.
-    unsigned char* encode(const recorded_operation& o, unsigned char* to) noexcept {
+    ALLOT_OUTLINE unsigned char* encode(const recorded_operation& o, unsigned char* to) noexcept {
         const bool says_who = o.stream != stream_ || o.thread != thread_;
         const unsigned log = o.kind == recorded_kind::allocate ? log2_floor(o.alignment) : 0;
         *to++ = static_cast<unsigned char>(static_cast<unsigned>(o.kind) | (says_who ? 4U : 0U) | log << 3);

@@ -84,7 +84,7 @@ class address_numbers {
         return slots_[i].address != 0 ? &slots_[i].number : nullptr;
     }
     // Removes an address. False: it is not in the table.
-    bool extract(std::uintptr_t address, std::uint64_t& number) noexcept {
+    ALLOT_OUTLINE bool extract(std::uintptr_t address, std::uint64_t& number) noexcept {
         if (size_ == 0) return false;
         std::size_t hole = slot_of(address);
         if (slots_[hole].address == 0) return false;
@@ -114,7 +114,7 @@ class address_numbers {
         return i;
     }
     void place(std::uintptr_t address, std::uint64_t number) noexcept { slots_[slot_of(address)] = {address, number}; }
-    bool grow() noexcept {
+    ALLOT_OUTLINE bool grow() noexcept {
         const std::size_t had = size_, size = had != 0 ? 2 * had : 1024;
         std::unique_ptr<slot[]> old{new (std::nothrow) slot[size]};
         if (old == nullptr) return false;
@@ -187,7 +187,8 @@ class recording {
     // ---- for faces, as adapt::recorded ----------------------------------------------------------------------
 
     /// Call after the allocation. Null is ignored. An alignment that no recording can have is rounded down to one.
-    void allocated(const void* p, std::size_t bytes, std::size_t alignment, std::uint32_t stream = 0) noexcept {
+    ALLOT_OUTLINE void allocated(const void* p, std::size_t bytes, std::size_t alignment,
+                                 std::uint32_t stream = 0) noexcept {
         if (p == nullptr) return;
         const detail::lock_guard hold{lock_};
         if (stops()) return;

@@ -32,7 +32,7 @@ namespace allot::inline ALLOT_ABI {
 class recording_reader {
   public:
     /// Requires: the stream is binary and outlives the reader.
-    explicit recording_reader(std::istream& from) : from_(from) {
+    ALLOT_OUTLINE explicit recording_reader(std::istream& from) : from_(from) {
         errno = 0;
         const int first = from_.peek();
         if (from_.bad()) fail("offset 0: " + unreadable());
@@ -66,10 +66,12 @@ class recording_reader {
         error_ = std::move(what);
         return false;
     }
-    bool fail_at(std::uint64_t offset, std::string_view what) {
+    ALLOT_OUTLINE bool fail_at(std::uint64_t offset, std::string_view what) {
         return fail(("offset " + std::to_string(offset) + ": ").append(what));
     }
-    bool fail_in_line(std::string_view what) { return fail(("line " + std::to_string(line_) + ": ").append(what)); }
+    ALLOT_OUTLINE bool fail_in_line(std::string_view what) {
+        return fail(("line " + std::to_string(line_) + ": ").append(what));
+    }
     // At a read that failed, not at the end of the stream.
     static std::string unreadable() {
         const int error = errno;
@@ -144,7 +146,7 @@ class recording_reader {
         line = {text_.data(), n - 1};
         return true;
     }
-    bool next_line(recorded_operation& o) {
+    ALLOT_OUTLINE bool next_line(recorded_operation& o) {
         for (std::string_view whole; read_line(whole);) {
             std::string_view line = whole;
             while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);

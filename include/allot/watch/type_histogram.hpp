@@ -26,7 +26,7 @@ class type_histogram {
   public:
     static constexpr std::size_t max_types = 64;
 
-    void add(const row_type* type, std::size_t rows, std::size_t bytes) noexcept {
+    ALLOT_OUTLINE void add(const row_type* type, std::size_t rows, std::size_t bytes) noexcept {
         if (rows == 0) return;
         type_usage* at = &others_;
         if (type != nullptr) {

@@ -70,7 +70,7 @@ inline void write(text_writer& out, const operation& o) noexcept {
 
 /// Writes 'allot: hazard: 4 KiB at 0x7f..: "fill" (stream 3, operation 8) is not ordered after "copy" (stream 2,
 /// operation 7): no event was recorded on stream 2 after it'.
-inline void write(text_writer& out, const hazard& h) noexcept {
+ALLOT_OUTLINE_WARM void write(text_writer& out, const hazard& h) noexcept {
     out.put("allot: hazard: ").bytes(h.bytes).put(" at ").pointer(h.address).put(": ");
     write(out, h.later);
     out.put(' ').put(text_of(h.kind));
@@ -97,7 +97,7 @@ struct leak {
     std::uint64_t number = 0; // of objects without an address
 };
 
-inline void write(text_writer& out, const leak& l) noexcept {
+ALLOT_OUTLINE_WARM void write(text_writer& out, const leak& l) noexcept {
     out.put("allot: leak: ").put(l.what);
     if (l.address != nullptr) out.put(" at ").pointer(l.address);
     else out.put(' ').number(l.number);

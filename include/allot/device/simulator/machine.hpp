@@ -42,7 +42,7 @@ class machine {
     // The entry of every call: locks, counts, adds the cost, and finds out whether the call fails before it begins.
     class entry {
       public:
-        entry(machine& m, call c) : machine_{m}, call_{c} {
+        ALLOT_OUTLINE_WARM entry(machine& m, call c) : machine_{m}, call_{c} {
             if (m.runner_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
                 refused_ = failure::not_permitted;
                 return;
@@ -82,7 +82,7 @@ class machine {
     bool is_device(int d) const noexcept { return d >= 0 && d < options_.devices; }
 
     // Whether a call that is unsafe during captures is refused.
-    bool refused_by_capture() {
+    ALLOT_OUTLINE_WARM bool refused_by_capture() {
         if (ALLOT_LIKELY(captures_.empty())) return false;
         const thread_state& t = this_thread();
         return captures_.refuse(t.id, t.mode);
@@ -118,7 +118,7 @@ class machine {
         std::atomic<std::thread::id>& runner_;
     };
 
-    ALLOT_COLD failure planned_failure_of(call c) {
+    ALLOT_OUTLINE_COLD failure planned_failure_of(call c) {
         if (lost_) return failure::device_lost;
         bool sticky = false;
         const failure found = faults_.next_failure(c, sticky);

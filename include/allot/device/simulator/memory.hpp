@@ -27,7 +27,7 @@ class memory_layer : public stream_layer {
   public:
     explicit memory_layer(const simulator_options& options) : stream_layer{options} {}
 
-    result<void*> allocate(device_id device, std::size_t bytes) {
+    ALLOT_OUTLINE_WARM result<void*> allocate(device_id device, std::size_t bytes) {
         const entry in{*this, call::allocate};
         if (in.refused()) return in.error();
         if (!is_device(device.index)) return in.fail(failure::invalid_device);
@@ -35,7 +35,7 @@ class memory_layer : public stream_layer {
         return new_region(in, device.index, bytes, region_kind::plain, {"allocate", 0, host}, host_clock_);
     }
     /// Waits for the whole device, then frees plain or stream-ordered memory.
-    result<> deallocate(device_id device, void* p) {
+    ALLOT_OUTLINE_WARM result<> deallocate(device_id device, void* p) {
         const entry in{*this, call::deallocate};
         if (in.refused()) return in.error();
         if (!is_device(device.index)) return in.fail(failure::invalid_device);
@@ -48,7 +48,7 @@ class memory_layer : public stream_layer {
         end_region(*r, host_operation("deallocate"));
         return {};
     }
-    result<void*> allocate_async(std::size_t bytes, stream_type stream) {
+    ALLOT_OUTLINE_WARM result<void*> allocate_async(std::size_t bytes, stream_type stream) {
         const entry in{*this, call::allocate_async};
         if (in.refused()) return in.error();
         stream_state* const s = find(stream);
@@ -58,7 +58,7 @@ class memory_layer : public stream_layer {
         const use now = begin_operation(*s, "allocate_async");
         return new_region(in, s->device, bytes, region_kind::pooled, now, s->clock);
     }
-    result<> deallocate_async(void* p, stream_type stream) {
+    ALLOT_OUTLINE_WARM result<> deallocate_async(void* p, stream_type stream) {
         const entry in{*this, call::deallocate_async};
         if (in.refused()) return in.error();
         stream_state* const s = find(stream);
@@ -74,13 +74,13 @@ class memory_layer : public stream_layer {
         end_region(*r, now);
         return {};
     }
-    result<void*> allocate_pinned(std::size_t bytes) {
+    ALLOT_OUTLINE_WARM result<void*> allocate_pinned(std::size_t bytes) {
         const entry in{*this, call::allocate_pinned};
         if (in.refused()) return in.error();
         if (refused_by_capture()) return in.fail(failure::not_permitted_in_capture);
         return new_region(in, 0, bytes, region_kind::pinned, {"allocate_pinned", 0, host}, host_clock_);
     }
-    result<> deallocate_pinned(void* p) {
+    ALLOT_OUTLINE_WARM result<> deallocate_pinned(void* p) {
         const entry in{*this, call::deallocate_pinned};
         if (in.refused()) return in.error();
         if (p == nullptr) return {};
@@ -106,7 +106,7 @@ class memory_layer : public stream_layer {
         if (in.refused()) return in.error();
         return options_.devices;
     }
-    result<properties> properties_of(device_id device) {
+    ALLOT_OUTLINE_WARM result<properties> properties_of(device_id device) {
         const entry in{*this, call::properties};
         if (in.refused()) return in.error();
         if (!is_device(device.index)) return in.fail(failure::invalid_device);
@@ -131,7 +131,7 @@ class memory_layer : public stream_layer {
         if (!is_device(device.index) || !is_device(peer.index)) return in.fail(failure::invalid_device);
         return options_.peers && device != peer;
     }
-    result<> enable_peer(device_id device, device_id peer) {
+    ALLOT_OUTLINE_WARM result<> enable_peer(device_id device, device_id peer) {
         const entry in{*this, call::enable_peer};
         if (in.refused()) return in.error();
         if (!is_device(device.index) || !is_device(peer.index) || device == peer)
@@ -169,7 +169,7 @@ class memory_layer : public stream_layer {
         memory_layer* machine;
         use now;
 
-        void operator()(hazard_kind kind, address from, address to, const use& earlier) const {
+        ALLOT_OUTLINE_WARM void operator()(hazard_kind kind, address from, address to, const use& earlier) const {
             machine->report({kind, reinterpret_cast<const void*>(from), to - from, machine->operation_of(now),
                              machine->operation_of(earlier), machine->event_recorded_after(earlier)});
         }
@@ -220,8 +220,8 @@ class memory_layer : public stream_layer {
         const auto it = regions_.find(at(p));
         return it != regions_.end() ? &it->second : nullptr;
     }
-    result<void*> new_region(const entry& in, int device, std::size_t bytes, region_kind kind, const use& first,
-                             const vector_clock& clock) {
+    ALLOT_OUTLINE_WARM result<void*> new_region(const entry& in, int device, std::size_t bytes, region_kind kind,
+                                                const use& first, const vector_clock& clock) {
         if (bytes == 0) return static_cast<void*>(nullptr);
         if (bytes > options_.total_bytes) return in.fail(failure::out_of_memory);
         const std::size_t held = store::rounded(bytes);
@@ -245,7 +245,7 @@ class memory_layer : public stream_layer {
         regions_.erase(r.begin);
     }
 
-    void mark(const void* p, std::size_t bytes, stream_type stream, intent what, const char* name) {
+    ALLOT_OUTLINE_WARM void mark(const void* p, std::size_t bytes, stream_type stream, intent what, const char* name) {
         const std::lock_guard lock{mutex_};
         stream_state* const s = find(stream);
         if (s == nullptr || bytes == 0) return;

@@ -25,7 +25,7 @@ class operation_layer : public mapping_layer {
   public:
     using graph_type = handle<graph>;
 
-    explicit operation_layer(const simulator_options& options) : mapping_layer{options} {}
+    ALLOT_OUTLINE_WARM explicit operation_layer(const simulator_options& options) : mapping_layer{options} {}
 
     /// Launches a kernel that reads and writes these ranges; run(), if given, performs its work on the host.
     /// Requires: run() does not call the simulator, and throws only under execution::immediate. `what`, the name in
@@ -57,7 +57,7 @@ class operation_layer : public mapping_layer {
                                  failure::invalid_device};
         return copy(call::copy_peer, to, from, bytes, stream);
     }
-    result<> fill_async(void* p, unsigned char value, std::size_t bytes, stream_type stream) {
+    ALLOT_OUTLINE_WARM result<> fill_async(void* p, unsigned char value, std::size_t bytes, stream_type stream) {
         const entry in{*this, call::fill};
         if (in.refused()) return in.error();
         stream_state* const s = find(stream);
@@ -65,7 +65,7 @@ class operation_layer : public mapping_layer {
         return operate(in, *s, {}, {{p, bytes}}, [p, value, bytes] { std::memset(p, value, bytes); }, "fill", false);
     }
 
-    result<capture_state> capturing(stream_type stream) {
+    ALLOT_OUTLINE_WARM result<capture_state> capturing(stream_type stream) {
         const entry in{*this, call::capturing};
         if (in.refused()) return in.error();
         stream_state* const s = find(stream);
@@ -74,12 +74,12 @@ class operation_layer : public mapping_layer {
         const capture_record* const c = captures_.find(s->capture);
         return c == nullptr ? capture_state::none : c->invalid ? capture_state::invalidated : capture_state::active;
     }
-    result<capture_mode> exchange_capture_mode(capture_mode mode) {
+    ALLOT_OUTLINE_WARM result<capture_mode> exchange_capture_mode(capture_mode mode) {
         const entry in{*this, call::exchange_capture_mode};
         if (in.refused()) return in.error();
         return std::exchange(this_thread().mode, mode);
     }
-    result<> begin_capture(stream_type stream, capture_mode mode) {
+    ALLOT_OUTLINE_WARM result<> begin_capture(stream_type stream, capture_mode mode) {
         const entry in{*this, call::begin_capture};
         if (in.refused()) return in.error();
         stream_state* const s = find(stream);
@@ -90,7 +90,7 @@ class operation_layer : public mapping_layer {
         s->capture = captures_.begin(mode, this_thread().id, s->index, s->device);
         return {};
     }
-    result<graph_type> end_capture(stream_type stream) {
+    ALLOT_OUTLINE_WARM result<graph_type> end_capture(stream_type stream) {
         const entry in{*this, call::end_capture};
         if (in.refused()) return in.error();
         stream_state* const s = find(stream);
@@ -124,7 +124,7 @@ class operation_layer : public mapping_layer {
         return made;
     }
     /// Queues one operation that performs all captured work, in the order of the calls.
-    result<> launch_graph(graph_type graph, stream_type stream) {
+    ALLOT_OUTLINE_WARM result<> launch_graph(graph_type graph, stream_type stream) {
         const entry in{*this, call::launch_graph};
         if (in.refused()) return in.error();
         auto* const g = graphs_.find(graph);
@@ -146,7 +146,7 @@ class operation_layer : public mapping_layer {
         });
         return {};
     }
-    result<> destroy_graph(graph_type graph) {
+    ALLOT_OUTLINE_WARM result<> destroy_graph(graph_type graph) {
         const entry in{*this, call::destroy_graph};
         if (in.refused()) return in.error();
         if (graphs_.find(graph) == nullptr) return in.fail(failure::invalid_handle);
@@ -179,7 +179,7 @@ class operation_layer : public mapping_layer {
         return {};
     }
 
-    bool use_ranges(stream_state& s, const ranges& all, intent how, const use& now, bool copies) {
+    ALLOT_OUTLINE_WARM bool use_ranges(stream_state& s, const ranges& all, intent how, const use& now, bool copies) {
         bool usable = true;
         for (const range& r : all)
             if (!(copies ? check_copy(s, r.start, r.bytes, how, now) : check(s, r.start, r.bytes, how, now)))
@@ -187,7 +187,7 @@ class operation_layer : public mapping_layer {
         return usable;
     }
 
-    result<> copy(call which, void* to, const void* from, std::size_t bytes, stream_type stream) {
+    ALLOT_OUTLINE_WARM result<> copy(call which, void* to, const void* from, std::size_t bytes, stream_type stream) {
         const entry in{*this, which};
         if (in.refused()) return in.error();
         stream_state* const s = find(stream);

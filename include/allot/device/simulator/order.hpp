@@ -47,7 +47,7 @@ class order_layer : public machine {
     static constexpr stream_type legacy_stream() noexcept { return {0}; }
     static constexpr stream_type per_thread_stream() noexcept { return {1}; }
 
-    explicit order_layer(const simulator_options& options) : machine{options} {
+    ALLOT_OUTLINE_WARM explicit order_layer(const simulator_options& options) : machine{options} {
         ALLOT_ASSERT(options.devices > 0 && options.devices <= 64, "simulator_options::devices must be 1 to 64");
         for (int d = 0; d != options.devices; ++d) {
             devices_.emplace_back();
@@ -71,7 +71,7 @@ class order_layer : public machine {
     }
     static stream_type handle_of(const stream_state& s) noexcept { return {s.index + 2}; }
 
-    stream_state* find(stream_type stream) {
+    ALLOT_OUTLINE_WARM stream_state* find(stream_type stream) {
         if (stream.index >= 2) {
             const std::size_t i = stream.index - std::size_t{2};
             return i < streams_.size() && streams_[i].alive ? &streams_[i] : nullptr;
@@ -94,7 +94,7 @@ class order_layer : public machine {
     }
 
     // Joins what implicitly orders an operation of this stream: the host, and the legacy or the blocking streams.
-    void join_implied(stream_state& s) {
+    ALLOT_OUTLINE_WARM void join_implied(stream_state& s) {
         if (s.host_seen != host_version_) {
             s.clock.join(host_clock_);
             s.host_seen = host_version_;
@@ -146,7 +146,7 @@ class order_layer : public machine {
         each_implied(s, [&](stream_state& one) { all = one.queue.settle() && all; });
         return all;
     }
-    void wait_for_device(int device) {
+    ALLOT_OUTLINE_WARM void wait_for_device(int device) {
         host_learns(devices_[static_cast<std::size_t>(device)].destroyed_clock);
         for (stream_state& s : streams_)
             if (s.device == device) {
@@ -164,7 +164,7 @@ class order_layer : public machine {
         else if (delayed()) s.queue.push(std::forward<Run>(run)), pump();
     }
     // Runs a random part of the queued work.
-    void pump() {
+    ALLOT_OUTLINE_WARM void pump() {
         if (!delayed()) return;
         std::size_t waiting = 0;
         for (const stream_state& s : streams_) waiting += s.queue.size();
@@ -174,7 +174,7 @@ class order_layer : public machine {
     }
     // Whether work counts as done when it is queried: at random under execution::none.
     bool random_done() noexcept { return options_.execution == execution::immediate || (random_.next() & 1) != 0; }
-    void step() {
+    ALLOT_OUTLINE_WARM void step() {
         const std::size_t n = streams_.size(), first = random_.below(n);
         for (std::size_t i = 0; i != n; ++i) {
             work_queue& q = streams_[(first + i) % n].queue;
@@ -191,7 +191,7 @@ class order_layer : public machine {
 
     // CUDA's code (906) if the legacy stream would wait for a stream that is being captured, else 0. Invalidates the
     // capture, unless query_only.
-    int implicit_capture(const stream_state& s, bool query_only = false) {
+    ALLOT_OUTLINE_WARM int implicit_capture(const stream_state& s, bool query_only = false) {
         if (captures_.empty() || !s.legacy) return 0;
         int code = 0;
         captures_.each([&](capture_record& c) {

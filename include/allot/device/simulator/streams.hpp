@@ -35,14 +35,14 @@ class stream_layer : public order_layer {
 
     explicit stream_layer(const simulator_options& options) : order_layer{options} {}
 
-    result<stream_type> create_stream(device_id device, stream_kind kind) {
+    ALLOT_OUTLINE_WARM result<stream_type> create_stream(device_id device, stream_kind kind) {
         const entry in{*this, call::create_stream};
         if (in.refused()) return in.error();
         if (!is_device(device.index)) return in.fail(failure::invalid_device);
         return handle_of(add_stream(device.index, kind, false));
     }
     /// Invalidates the handle; queued work still runs.
-    result<> destroy_stream(stream_type stream) {
+    ALLOT_OUTLINE_WARM result<> destroy_stream(stream_type stream) {
         const entry in{*this, call::destroy_stream};
         if (in.refused()) return in.error();
         stream_state* const s = find(stream);
@@ -57,7 +57,7 @@ class stream_layer : public order_layer {
         std::erase(state_of_device(*s).streams, s->index);
         return {};
     }
-    result<std::uint64_t> stream_id(stream_type stream) {
+    ALLOT_OUTLINE_WARM result<std::uint64_t> stream_id(stream_type stream) {
         const entry in{*this, call::stream_id};
         if (in.refused()) return in.error();
         const stream_state* const s = find(stream);
@@ -71,7 +71,7 @@ class stream_layer : public order_layer {
         if (s == nullptr) return in.fail(failure::invalid_handle);
         return device_id{s->device};
     }
-    result<bool> query(stream_type stream) {
+    ALLOT_OUTLINE_WARM result<bool> query(stream_type stream) {
         const entry in{*this, call::query_stream};
         if (in.refused()) return in.error();
         stream_state* const s = find(stream);
@@ -82,7 +82,7 @@ class stream_layer : public order_layer {
         host_waits(*s);
         return true;
     }
-    result<> synchronize(stream_type stream) {
+    ALLOT_OUTLINE_WARM result<> synchronize(stream_type stream) {
         const entry in{*this, call::synchronize_stream};
         if (in.refused()) return in.error();
         stream_state* const s = find(stream);
@@ -112,7 +112,7 @@ class stream_layer : public order_layer {
         return {};
     }
 
-    result<event_type> create_event(device_id device) {
+    ALLOT_OUTLINE_WARM result<event_type> create_event(device_id device) {
         const entry in{*this, call::create_event};
         if (in.refused()) return in.error();
         if (!is_device(device.index)) return in.fail(failure::invalid_device);
@@ -124,14 +124,14 @@ class stream_layer : public order_layer {
         state.capture = {};
         return e;
     }
-    result<> destroy_event(event_type event) {
+    ALLOT_OUTLINE_WARM result<> destroy_event(event_type event) {
         const entry in{*this, call::destroy_event};
         if (in.refused()) return in.error();
         if (events_.find(event) == nullptr) return in.fail(failure::invalid_handle);
         events_.erase(event);
         return {};
     }
-    result<> record(event_type event, stream_type stream) {
+    ALLOT_OUTLINE_WARM result<> record(event_type event, stream_type stream) {
         const entry in{*this, call::record};
         if (in.refused()) return in.error();
         event_state* const e = events_.find(event);
@@ -155,7 +155,7 @@ class stream_layer : public order_layer {
         return {};
     }
     /// Without effect if the event was never recorded.
-    result<> wait(stream_type stream, event_type event) {
+    ALLOT_OUTLINE_WARM result<> wait(stream_type stream, event_type event) {
         const entry in{*this, call::wait};
         if (in.refused()) return in.error();
         const event_state* const e = events_.find(event);
@@ -177,7 +177,7 @@ class stream_layer : public order_layer {
         pump();
         return {};
     }
-    result<bool> query(event_type event) {
+    ALLOT_OUTLINE_WARM result<bool> query(event_type event) {
         const entry in{*this, call::query_event};
         if (in.refused()) return in.error();
         event_state* const e = events_.find(event);
@@ -189,7 +189,7 @@ class stream_layer : public order_layer {
         if (e->done) host_learns(e->clock);
         return e->done;
     }
-    result<> synchronize(event_type event) {
+    ALLOT_OUTLINE_WARM result<> synchronize(event_type event) {
         const entry in{*this, call::synchronize_event};
         if (in.refused()) return in.error();
         event_state* const e = events_.find(event);

@@ -163,7 +163,7 @@ class use_map {
         return it;
     }
     // Cuts an interval; returns the upper part.
-    tree::iterator split(tree::iterator it, address at) {
+    ALLOT_OUTLINE_WARM tree::iterator split(tree::iterator it, address at) {
         interval behind = it->second;
         it->second.end = at;
         return intervals_.emplace_hint(std::next(it), at, std::move(behind));

@@ -39,7 +39,7 @@ class mapping_layer : public memory_layer {
     using memory_type = handle<physical>;
 
     explicit mapping_layer(const simulator_options& options) : memory_layer{options} {}
-    ~mapping_layer() {
+    ALLOT_OUTLINE_WARM ~mapping_layer() {
         for (const auto& [start, bytes] : reserved_) sys::unmap(reinterpret_cast<void*>(start), bytes);
     }
 
@@ -50,7 +50,7 @@ class mapping_layer : public memory_layer {
         if (!options_.virtual_memory) return in.fail(failure::not_supported);
         return options_.granularity;
     }
-    result<void*> reserve(device_id device, std::size_t bytes, std::size_t alignment) {
+    ALLOT_OUTLINE_WARM result<void*> reserve(device_id device, std::size_t bytes, std::size_t alignment) {
         const entry in{*this, call::reserve};
         if (in.refused()) return in.error();
         if (!is_device(device.index)) return in.fail(failure::invalid_device);
@@ -61,7 +61,7 @@ class mapping_layer : public memory_layer {
         reserved_.emplace(at(p), bytes);
         return static_cast<void*>(p);
     }
-    result<> free_address(void* p, std::size_t bytes) {
+    ALLOT_OUTLINE_WARM result<> free_address(void* p, std::size_t bytes) {
         const entry in{*this, call::free_address};
         if (in.refused()) return in.error();
         const auto it = reserved_.find(at(p));
@@ -71,7 +71,7 @@ class mapping_layer : public memory_layer {
         sys::unmap(p, bytes);
         return {};
     }
-    result<memory_type> create(device_id device, std::size_t bytes) {
+    ALLOT_OUTLINE_WARM result<memory_type> create(device_id device, std::size_t bytes) {
         const entry in{*this, call::create};
         if (in.refused()) return in.error();
         if (!is_device(device.index)) return in.fail(failure::invalid_device);
@@ -88,7 +88,7 @@ class mapping_layer : public memory_layer {
         *physicals_.find(handle) = {bytes, offset, 0, device.index, false};
         return handle;
     }
-    result<> release(memory_type handle) {
+    ALLOT_OUTLINE_WARM result<> release(memory_type handle) {
         const entry in{*this, call::release};
         if (in.refused()) return in.error();
         physical* const m = physicals_.find(handle);
@@ -98,7 +98,7 @@ class mapping_layer : public memory_layer {
         end_if_unused(handle);
         return {};
     }
-    result<> map(void* p, memory_type handle, std::size_t bytes) {
+    ALLOT_OUTLINE_WARM result<> map(void* p, memory_type handle, std::size_t bytes) {
         const entry in{*this, call::map};
         if (in.refused()) return in.error();
         physical* const m = physicals_.find(handle);
@@ -114,7 +114,7 @@ class mapping_layer : public memory_layer {
         return {};
     }
     /// Requires: the range is whole mappings.
-    result<> set_access(void* p, std::size_t bytes, device_id device, access rights) {
+    ALLOT_OUTLINE_WARM result<> set_access(void* p, std::size_t bytes, device_id device, access rights) {
         const entry in{*this, call::set_access};
         if (in.refused()) return in.error();
         if (!is_device(device.index)) return in.fail(failure::invalid_device);
@@ -132,7 +132,7 @@ class mapping_layer : public memory_layer {
         }
         return {};
     }
-    result<> unmap(void* p, std::size_t bytes) {
+    ALLOT_OUTLINE_WARM result<> unmap(void* p, std::size_t bytes) {
         const entry in{*this, call::unmap};
         if (in.refused()) return in.error();
         if (!covers_whole_mappings(at(p), bytes)) return in.fail(failure::invalid_value);

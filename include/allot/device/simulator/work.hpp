@@ -68,7 +68,7 @@ class work_queue {
   public:
     // The next task also runs after this position.
     void run_after(queue_mark m) { pending_.push_back(m); }
-    std::uint64_t push(std::function<void()> run) {
+    ALLOT_OUTLINE_WARM std::uint64_t push(std::function<void()> run) {
         tasks_.push_back({std::move(run), std::move(pending_)});
         pending_.clear();
         return ++queued_;

@@ -40,7 +40,7 @@ class row_mover {
 
     compaction& done() noexcept { return done_; }
 
-    void mark(std::span<void* const> rows) noexcept {
+    ALLOT_OUTLINE_WARM void mark(std::span<void* const> rows) noexcept {
         for (std::size_t i = 0; i != rows.size(); ++i) {
             prefetch<1>(rows, i);
             void* const row = rows[i];
@@ -53,7 +53,7 @@ class row_mover {
             }
         }
     }
-    void move(std::span<void*> rows) noexcept {
+    ALLOT_OUTLINE_WARM void move(std::span<void*> rows) noexcept {
         for (std::size_t i = 0; i != rows.size(); ++i) {
             prefetch<2>(rows, i);
             void*& row = rows[i];

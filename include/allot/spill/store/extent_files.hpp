@@ -51,7 +51,7 @@ class extent_files {
     }
 
     /// Makes a file in each directory and the staging buffers. Returns: a failure if that fails for any of them.
-    home_status open(std::span<const std::string_view> directories, unsigned staging_count) noexcept {
+    ALLOT_OUTLINE home_status open(std::span<const std::string_view> directories, unsigned staging_count) noexcept {
         const std::size_t n = directories.size();
         if (n == 0 || n > file_space::most_directories)
             return failure(n == 0 ? "open no directory" : "open more than 30 directories", "", EINVAL);
@@ -77,7 +77,7 @@ class extent_files {
 
     // ---- shares ---------------------------------------------------------------------------------------------
     void share() noexcept { shares_.fetch_add(1, std::memory_order_relaxed); }
-    void release() noexcept {
+    ALLOT_OUTLINE void release() noexcept {
         if (shares_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
     /// A list with room for the extents of an object of that many bytes, whose parts of files have metadata, too. Null:
@@ -94,7 +94,7 @@ class extent_files {
         extent_list::end(l);
     }
     /// Gives all extents of a list back, and refunds them. Requires: it has no other share.
-    void give(extent_list& l) noexcept {
+    ALLOT_OUTLINE void give(extent_list& l) noexcept {
         for (std::size_t i = 0; i != l.count; ++i)
             if (l[i].begins_part) space.give(l[i].file, l[i].offset);
         counters.extents(0, l.count);

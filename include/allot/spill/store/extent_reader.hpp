@@ -41,7 +41,7 @@ class extent_reader {
     static bool is_packed(const extent& e) noexcept { return e.compression != spill_compression::none; }
 
     // In place: extent i, and those after it that follow it in the file and fit.
-    home_status read_whole(std::size_t i) noexcept {
+    ALLOT_OUTLINE home_status read_whole(std::size_t i) noexcept {
         std::byte* at = to_.data + done_;
         if (is_packed(from_[i])) {
             const staging_buffers::held buffer(of_.staging);
@@ -58,7 +58,7 @@ class extent_reader {
         done_ += bytes;
         return s;
     }
-    home_status read_part(std::size_t i, std::size_t skip, std::size_t bytes) noexcept {
+    ALLOT_OUTLINE home_status read_part(std::size_t i, std::size_t skip, std::size_t bytes) noexcept {
         const staging_buffers::held buffer(of_.staging);
         std::byte* const all = buffer.raw();
         if (const home_status s = of_.load(from_[i], of_.length(from_, i), all, buffer.packed()); !s) return s;

@@ -105,23 +105,24 @@ class spill_files final : public home {
     };
     template <class V, class... Known> static constexpr bool one_of = (detail::is_a<V, Known> || ...);
 
-    spill_files(const spill_file_options& o, account& by, std::span<const std::string_view> directories) noexcept
+    ALLOT_OUTLINE spill_files(const spill_file_options& o, account& by,
+                              std::span<const std::string_view> directories) noexcept
         : home(by, true), name_(o.name), of_(new(std::nothrow) detail::extent_files(by, o)) {
         status_ = of_ == nullptr ? detail::extent_files::failure("open", "", ENOMEM)
                                  : of_->open(directories, o.staging_buffers);
     }
 
-    record* reserve(std::size_t bytes) noexcept override {
+    ALLOT_OUTLINE record* reserve(std::size_t bytes) noexcept override {
         object* const o = new (std::nothrow) object(bytes);
         if (o == nullptr || !status_ || (o->list = of_->make_list(bytes)) != nullptr) return o;
         delete o;
         return nullptr;
     }
-    home_status write(record& to, byte_source& from) noexcept override {
+    ALLOT_OUTLINE home_status write(record& to, byte_source& from) noexcept override {
         if (!status_) return status_; // it keeps nothing
         return detail::extent_writer(*of_, *static_cast<object&>(to).list, from).write();
     }
-    void write_together(std::span<written_object> all) noexcept override {
+    ALLOT_OUTLINE void write_together(std::span<written_object> all) noexcept override {
         static_assert(kept_bytes::most_together <= detail::extent_batch::most);
         if (!status_) return home::write_together(all);
         detail::extent_batch batch{*of_};
@@ -139,7 +140,7 @@ class spill_files final : public home {
                 if (static_cast<object&>(*of_list[i]->to).list == &failed) alone(*of_list[i]);
         });
     }
-    home_status read(record& from, std::size_t offset, byte_sink& to) noexcept override {
+    ALLOT_OUTLINE home_status read(record& from, std::size_t offset, byte_sink& to) noexcept override {
         return detail::extent_reader(*of_, *static_cast<object&>(from).list, to).read(offset);
     }
     void drop(record& of) noexcept override {
@@ -151,7 +152,7 @@ class spill_files final : public home {
             o.list = o.spare.exchange(nullptr, std::memory_order_acquire);
         }
     }
-    void end(record& of) noexcept override {
+    ALLOT_OUTLINE void end(record& of) noexcept override {
         object& o = static_cast<object&>(of);
         if (status_) of_->end_list(o.list), of_->end_list(o.spare.load(std::memory_order_relaxed));
         delete &o;
