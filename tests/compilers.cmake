@@ -53,6 +53,7 @@ file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/inclu
 if(NOT TARGET allot::cuda_runtime)
     list(FILTER headers EXCLUDE REGEX "device/cuda[^/]*$") # allot_cuda.cmake has told why
 endif()
+list(FILTER headers EXCLUDE REGEX "allot/compiled[.]hpp$") # the library: consumer/ compiles it
 list(FILTER headers EXCLUDE REGEX "adapt/(arrow_pool|rocksdb|sqlite)") # clients/ compiles them, where their libraries are found
 if(NOT TARGET allot::cuda_runtime OR NOT ALLOT_CCCL)
     list(FILTER headers EXCLUDE REGEX "adapt/(cuda|thrust)_mr")

@@ -143,8 +143,98 @@ def single_header(work):
     must("allot/no.hpp is no header of allot" in output, "a wrong name is not reported")
 
 
+# --- the compiled library ------------------------------------------------------------------------------------------
+PROGRAM = HERE / "compiled"
+
+
+def compiled(work):
+    """Files with ALLOT_COMPILED, files without, and the library link in each combination that agrees, and in no other."""
+    cxx = [os.environ.get("CXX", "g++"), "-std=c++20", "-pthread", f"-I{ALLOT / 'include'}"]
+    (work / "library.cpp").write_text("#define ALLOT_DEFINE\n#include <allot/compiled.hpp>\n")
+
+    def objects(kind, source, *flags):
+        run(*cxx, *flags, "-c", source, "-o", work / f"{source.stem} {kind}.o")
+        return work / f"{source.stem} {kind}.o"
+
+    # One library for both kinds: visible symbols, position-independent code.
+    shared = ("-fPIC", "-DALLOT_SHARED_LIBRARY")
+    library = objects("static", work / "library.cpp", *shared)
+    run(*cxx, "-shared", library, "-o", work / "liballot.so")
+    made = {kind: (objects(kind, PROGRAM / "makes.cpp", "-fPIC", *flags), objects(kind, PROGRAM / "uses.cpp", "-fPIC", *flags))
+            for kind, flags in {"headers": (), "compiled": ("-DALLOT_COMPILED",), "hidden": ("-DALLOT_COMPILED", *shared, "-fvisibility=hidden"),
+                                "lto": ("-DALLOT_COMPILED", "-flto")}.items()}
+    sizes = {kind: sum(int(run("size", one).splitlines()[1].split()[0]) for one in both) for kind, both in made.items()}
+    must(sizes["compiled"] < sizes["headers"] / 2, f"ALLOT_COMPILED leaves {sizes['compiled']} of {sizes['headers']} bytes of code")
+
+    def good(name, *parts):
+        run(*cxx, *parts, f"-Wl,-rpath,{work}", "-o", work / name)
+        must(run(work / name) == "one program\n", f"{name} prints something else")
+
+    good("compiled and headers", made["compiled"][0], made["headers"][1], library)
+    good("headers and compiled", made["headers"][0], made["compiled"][1], library)
+    good("with the shared library", *made["compiled"], work / "liballot.so")
+    good("hidden, with the shared library", *made["hidden"], work / "liballot.so")
+    good("with LTO", *made["lto"], library, "-flto")
+    for kind, both in made.items():  # each kind in a library of its own, beside a program of headers, and of the compiled library
+        if kind != "lto":
+            run(*cxx, "-shared", both[0], *([library] if kind == "compiled" else [work / "liballot.so"]), f"-Wl,-rpath,{work}", "-o", work / f"lib{kind}.so")
+            good(f"headers with a library of {kind}", made["headers"][1], work / f"lib{kind}.so")
+            good(f"compiled with a library of {kind}", made["compiled"][1], work / f"lib{kind}.so", work / "liballot.so")
+    for kind in ("headers", "compiled"):  # two static libraries, each with all that it needs
+        run("ar", "rcs", work / f"lib{kind}.a", made[kind][0], *([library] if kind == "compiled" else []))
+    good("two static libraries", made["headers"][1], work / "libcompiled.a", work / "libheaders.a")
+
+    for flag in ("-DALLOT_CHECKED=1", "-DALLOT_FAULTS=1", "-DALLOT_FORK=1", "-DALLOT_XXHASH=0", "-DALLOT_ABI_NAME=own", "-fno-exceptions", "-fno-rtti",
+                 "-fsanitize=address", "-fsanitize=thread"):
+        other = objects("other", PROGRAM / "files.cpp", "-DALLOT_COMPILED", flag)
+        output = run(*cxx, *([flag] if "sanitize" in flag else []), other, library, "-o", work / "other", fails=True)
+        must("undefined reference to `allot::v" in output, f"{flag} is no link error")
+
+
+def compiled_packages(work):
+    """allot::compiled, installed and made by the project; pkg-config's allot-compiled; checked; the switches are the library's."""
+    (work / "user").mkdir()
+    shutil.copy(PROGRAM / "uses.cpp", work / "user")
+    shutil.copy(PROGRAM / "makes.cpp", work / "user")
+    shutil.copy(PROGRAM / "makes.hpp", work / "user")
+    (work / "user/CMakeLists.txt").write_text("""cmake_minimum_required(VERSION 3.25)
+project(user LANGUAGES CXX)
+find_package(allot 0.2 REQUIRED)
+allot_compiled_library(checked_allot SHARED CHECKED)
+add_executable(uses uses.cpp makes.cpp)
+target_link_libraries(uses PRIVATE allot::compiled)
+add_executable(checked EXCLUDE_FROM_ALL uses.cpp makes.cpp)
+target_link_libraries(checked PRIVATE checked_allot)
+""")
+
+    def user(name, kind, *targets):
+        cmake(work / "user", work / f"user of {name}", f"-DCMAKE_PREFIX_PATH={work / name}", f"-DBUILD_SHARED_LIBS={kind}")
+        run("cmake", "--build", work / f"user of {name}", "--target", *targets)
+        for target in targets:
+            must(run(work / f"user of {name}" / target) == "one program\n", f"{target} with {name} prints something else")
+
+    def install(name, *options):
+        cmake(ALLOT, work / f"build of {name}", *NO_PROGRAMS, *options)
+        run("cmake", "--build", work / f"build of {name}")
+        run("cmake", "--install", work / f"build of {name}", "--prefix", work / name)
+
+    install("headers")
+    must(not list((work / "headers").rglob("liballot*")), "headers alone install a library")
+    user("headers", "ON", "uses", "checked")
+    install("static", "-DALLOT_COMPILED_LIBRARY=STATIC", "-DALLOT_CHECKED=OFF")
+    user("static", "OFF", "uses")
+    if shutil.which("pkg-config"):
+        found = {**os.environ, "PKG_CONFIG_PATH": str(work / "static/share/pkgconfig")}
+        flags = run("pkg-config", "--cflags", "--libs", "allot-compiled", env=found)
+        must("-DALLOT_COMPILED" in flags and "-DALLOT_XXHASH=" in flags, "allot-compiled.pc gives no definitions")
+        run("sh", "-c", f"cd '{work}/user' && eval {os.environ.get('CXX', 'g++')} -std=c++20 uses.cpp makes.cpp \"$(pkg-config --cflags --libs allot-compiled)\" -o uses",
+            env=found)
+        must(run(work / "user/uses") == "one program\n", "the program of pkg-config prints something else")
+
+
 # --- recipes -----------------------------------------------------------------------------------------------------
 SUBSTITUTES = """
+cmake_minimum_required(VERSION 3.25)
 set(CURRENT_PORT_DIR [==[@PORT@]==])
 set(CURRENT_PACKAGES_DIR [==[@PACKAGES@]==])
 function(call)
@@ -214,6 +304,9 @@ ROWS = {
     "parent exports": ([], parent_exports),
     "single header units": (["clang++"], single_header),
     "meson with pkg-config": (["meson", "pkg-config"], meson_with_pkg_config),
+    "compiled library": ([], page("The compiled library")),
+    "compiled": ([], compiled),
+    "compiled packages": ([], compiled_packages),
     "recipes": ([], recipes),
 }
 

@@ -14,7 +14,7 @@ if tool is None:
 
 umbrella = pathlib.Path("umbrella.cpp").resolve()
 headers = [h for folder in (".", "use") for h in sorted((root / "include/allot" / folder).glob("*.hpp"))]
-umbrella.write_text("".join(f"#include <{h.relative_to(root / 'include')}>\n" for h in headers))
+umbrella.write_text("#define ALLOT_DEFINE\n" + "".join(f"#include <{h.relative_to(root / 'include')}>\n" for h in headers))
 step = 1 if os.environ.get("ALLOT_TEST_EXTENT") == "full" else 8  # an example takes 4 s
 files = [umbrella, *sorted((root / "examples").glob("*.cpp"))[::step]]
 print(f"{len(headers)} headers, {len(files) - 1} examples")

@@ -7,12 +7,18 @@ if(NOT EXISTS "${SOURCE_PATH}/include/allot/version.hpp")
     message(FATAL_ERROR "allot: ${SOURCE_PATH} is not allot's repository. Use the port inside it, by --overlay-ports.")
 endif()
 
-set(VCPKG_BUILD_TYPE release) # headers only
+set(compiled OFF)
+if("compiled" IN_LIST FEATURES)
+    string(TOUPPER ${VCPKG_LIBRARY_LINKAGE} kind) # static, dynamic
+    string(REPLACE "DYNAMIC" "SHARED" compiled ${kind})
+else()
+    set(VCPKG_BUILD_TYPE release) # headers only
+endif()
 vcpkg_check_features(OUT_FEATURE_OPTIONS options FEATURES lz4 ALLOT_WITH_LZ4 uring ALLOT_WITH_URING)
 vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}"
-    OPTIONS -DALLOT_TESTS=OFF -DALLOT_EXAMPLES=OFF ${options})
+    OPTIONS -DALLOT_TESTS=OFF -DALLOT_EXAMPLES=OFF -DALLOT_COMPILED_LIBRARY=${compiled} ${options})
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(PACKAGE_NAME allot CONFIG_PATH share/cmake/allot)
 vcpkg_fixup_pkgconfig()
 vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")
-file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/share/doc")
+file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/share/doc" "${CURRENT_PACKAGES_DIR}/debug/include" "${CURRENT_PACKAGES_DIR}/debug/share")
