@@ -5,8 +5,8 @@
 
 Programs: each public header alone (those that a document or an example includes); examples; five policy sets that a hash draws from
 tests/conform/sets.inc; an engine of 40 files that share three sets. Beside them the standard headers, and peers that are installed.
-In each round each program is compiled with the headers of this tree and with those of COMMIT, one after the other: the ratio is the
-median of the rounds'. Seconds are user and system time, which other work on the machine lengthens: read the ratios.
+In each round each program is compiled header-only, for the compiled library (-DALLOT_COMPILED), and with the headers of COMMIT, one
+after the other: the ratio is the median of the rounds'. The library itself is a program beside them. Seconds are user and system time, which other work on the machine lengthens: read the ratios.
 """
 import argparse
 import hashlib
@@ -104,6 +104,10 @@ def programs(seed):
         yield Program(f"set {words}", set_program(policies))
     files = {"sets.hpp": ENGINE_SETS} | {f"operator_{n}.cpp": ENGINE_FILE.format(n=n) for n in range(ENGINE_FILES)}
     yield Program(f"engine of {ENGINE_FILES} files", None, files)
+    yield LIBRARY
+
+
+LIBRARY = Program("the library", "#define ALLOT_DEFINE\n#include <allot/compiled.hpp>\n")
 
 
 def compile_once(compiler, options, source, out):
@@ -121,9 +125,9 @@ def text_bytes(objects):
     return sum(int(line.split()[0]) for line in lines)
 
 
-def measure(program, compiler, level, tree, folder):
+def measure(program, compiler, level, tree, folder, defines=()):
     """{seconds, MiB, text}, or None where it does not compile, as a program that uses what is newer than the tree."""
-    options = ["-std=c++20", "-w", "-pthread", "-DNDEBUG", f"-I{tree}", *([level] if level == "-fsyntax-only" else [level, "-c"])]
+    options = ["-std=c++20", "-w", "-pthread", "-DNDEBUG", f"-I{tree}", *defines, *([level] if level == "-fsyntax-only" else [level, "-c"])]
     files = program.files or {"program.cpp": program.text}
     for name, text in files.items():
         (folder / name).write_text(text)
@@ -154,7 +158,7 @@ def main():
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        trees = {"now": ROOT / "include", "base": folder / "base" / "include"}
+        trees = {"now": ROOT / "include", "compiled": ROOT / "include", "base": folder / "base" / "include"}
         (folder / "base").mkdir()
         archive = subprocess.run(["git", "-C", ROOT, "archive", args.base, "include"], capture_output=True, check=True).stdout
         subprocess.run(["tar", "x", "-C", folder / "base"], input=archive, check=True)
@@ -164,27 +168,36 @@ def main():
                 continue
             for compiler in args.compilers:
                 for level in levels:
-                    found = {"now": [], "base": []}
+                    found = {which: [] for which in trees}
                     for _ in range(args.rounds):
                         for which, tree in trees.items():
-                            if which == "now" or program.ours:
-                                found[which].append(measure(program, compiler, level, tree, folder))
+                            if which == "now" or (program.ours and program is not LIBRARY):
+                                found[which].append(measure(program, compiler, level, tree, folder,
+                                                            ("-DALLOT_COMPILED",) if which == "compiled" else ()))
                     if None in found["now"]:
                         print(f"{program.name}: does not compile by {compiler}", file=sys.stderr)
                         continue
                     row = {"program": program.name, "compiler": compiler, "level": level}
                     row |= {key: statistics.median(each[key] for each in found["now"]) for key in ("seconds", "MiB", "text")}
+                    if found["compiled"]:
+                        row |= {f"compiled {key}": statistics.median(each[key] for each in found["compiled"]) for key in ("seconds", "text")}
                     if found["base"] and None not in found["base"]:
-                        pairs = zip(found["now"], found["base"])
-                        row["of base"] = statistics.median(now["seconds"] / base["seconds"] for now, base in pairs)
+                        for which, name in (("now", "of base"), ("compiled", "compiled of base")):
+                            pairs = zip(found[which], found["base"])
+                            row[name] = statistics.median(one["seconds"] / base["seconds"] for one, base in pairs)
                         row["text of base"] = row["text"] / base["text"] if (base := found["base"][-1])["text"] else None
                     results.append(row)
                     print(f"{row['program']:44} {compiler:8} {level:14} {row['seconds']:6.2f} s {row['MiB']:5.0f} MiB "
-                          f"{row['text']:8.0f} B  {number(row.get('of base'))} of base", file=sys.stderr, flush=True)
-    for line in table(["program", "compiler", "level", "s", "MiB", "text, KiB", f"s, of {args.base}", f"text, of {args.base}"],
-                      [[r["program"], r["compiler"], r["level"].lstrip("-"), number(r["seconds"]), f"{r['MiB']:.0f}",
-                        f"{r['text'] / 1024:.0f}" if r["text"] else "-", number(r.get("of base")), number(r.get("text of base"))]
-                       for r in results]):
+                          f"{row['text']:8.0f} B  {number(row.get('of base'))} of base; compiled "
+                          f"{number(row.get('compiled seconds'))} s, {number(row.get('compiled of base'))}", file=sys.stderr, flush=True)
+    def kib(bytes_):
+        return f"{bytes_ / 1024:.0f}" if bytes_ else "-"
+
+    for line in table(["program", "compiler", "level", "s", "MiB", "text, KiB", f"s, of {args.base}", f"text, of {args.base}", "compiled: s",
+                       "text, KiB", f"s, of {args.base}"],
+                      [[r["program"], r["compiler"], r["level"].lstrip("-"), number(r["seconds"]), f"{r['MiB']:.0f}", kib(r["text"]),
+                        number(r.get("of base")), number(r.get("text of base")), number(r.get("compiled seconds")),
+                        kib(r.get("compiled text")), number(r.get("compiled of base"))] for r in results]):
         print(line)
     if args.json:
         args.json.write_text(json.dumps(results, indent=1) + "\n")
