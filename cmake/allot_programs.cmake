@@ -3,6 +3,8 @@
 #   allot_program(target)                        warnings, sanitizers, checked builds, as the preset asks
 #   allot_example(name SOURCES a.cpp... [ARGS ...] [LIBRARIES ...] [TIMEOUT s])
 #                                                an executable that ctest runs, under the label "example"
+#   allot_links_compiled(target [FAULTS])        where ALLOT_COMPILED_PROGRAMS is on: links the compiled library of this build, whose
+#                                                switches are those of allot_program(), and with FAULTS also ALLOT_FAULTS
 #   allot_program_file(target result)            the file by which a script starts the program
 #   allot_wait_longer()                          at the end of a folder: time for an emulator
 #   allot_bench(name [SHORT -O0] SOURCES a.cpp... [LIBRARIES ...])
@@ -12,6 +14,8 @@
 option(ALLOT_STRICT "Our own programs: all warnings, as errors" OFF)
 option(ALLOT_CHECKED "Our own programs: checked builds of allot" OFF)
 set(ALLOT_SANITIZE "" CACHE STRING "Our own programs: sanitizers, as -fsanitize= takes them")
+
+option(ALLOT_COMPILED_PROGRAMS "Our own programs: examples and suites link the compiled library" OFF)
 
 set(allot_warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror)
 set(allot_gxx_warnings -Wuseless-cast)
@@ -33,10 +37,34 @@ function(allot_program target)
     endif()
 endfunction()
 
+function(allot_links_compiled target)
+    cmake_parse_arguments(PARSE_ARGV 1 compiled "FAULTS" "" "")
+    if(NOT ALLOT_COMPILED_PROGRAMS)
+        return()
+    endif()
+    set(library allot_of_programs)
+    if(compiled_FAULTS)
+        set(library allot_of_programs_with_faults)
+    endif()
+    if(NOT TARGET ${library})
+        allot_compiled_library(${library} STATIC)
+        allot_program(${library})
+        if(CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT ALLOT_SANITIZE)
+            # By g++ models and processes link it, which run longer than they compile.
+            target_compile_options(${library} PRIVATE $<IF:$<CXX_COMPILER_ID:GNU>,-O1,-O0>)
+        endif()
+        if(compiled_FAULTS)
+            target_compile_definitions(${library} PUBLIC ALLOT_FAULTS=1)
+        endif()
+    endif()
+    target_link_libraries(${target} PRIVATE ${library})
+endfunction()
+
 function(allot_example name)
     cmake_parse_arguments(PARSE_ARGV 1 example "" "TIMEOUT" "SOURCES;ARGS;LIBRARIES")
     add_executable(${name} ${example_SOURCES})
     allot_program(${name})
+    allot_links_compiled(${name})
     target_link_libraries(${name} PRIVATE ${example_LIBRARIES})
     add_test(NAME example.${name} COMMAND ${name} ${example_ARGS})
     if(NOT example_TIMEOUT)

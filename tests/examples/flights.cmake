@@ -240,6 +240,7 @@ set_tests_properties(example.flights.larger PROPERTIES LABELS example TIMEOUT 90
 # How the reader cuts a file into blocks, against a reader of one character at a time.
 add_executable(flights_csv_blocks ${flights_tests}/csv_blocks.cpp csv.cpp csv_file.cpp kept.cpp progress.cpp)
 allot_program(flights_csv_blocks)
+allot_links_compiled(flights_csv_blocks)
 set_target_properties(flights_csv_blocks PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 target_include_directories(flights_csv_blocks PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(flights_csv_blocks PRIVATE fmt::fmt)
