@@ -289,24 +289,26 @@ inline void refund_locked(account_node& a, std::size_t bytes) noexcept {
     end_if_drained(a);
     now.unlock_and_do();
 }
-// `now` returns the bytes. The account is kept until its listeners have been called: close() waits for the calls. One
-// that is closing waits for no refund, which might be its last: a count delays its end.
-template <class Now, class OnRefunded>
-ALLOT_ALWAYS_INLINE void return_and_notify(account_node& a, const char* what, std::size_t bytes, Now now,
-                                           OnRefunded on_refunded) noexcept {
-    log_event(a, what, bytes); // first, since the account may end
-    if (ALLOT_LIKELY(!a.tree().observers.are_watching())) return now(), on_refunded();
+// The account is kept until its listeners have been called: close() waits for the calls. One that is closing waits for
+// no refund, which might be its last: a count delays its end.
+ALLOT_OUTLINE void return_before_listeners(account_node& a, std::size_t bytes, function_ref<void()> now) noexcept {
     const bool open = a.life.enter_refund();
     if (!open) count(a, open_counts::users, 1), a.life.leave_refund();
     now();
-    on_refunded();
     notify(a, [&](account_listener& l) { l.released(a.face, bytes); }, open ? &a : nullptr);
     if (open) a.life.leave_refund();
     else count(a, open_counts::users, -1); // may end the account
 }
+// `now` returns the bytes.
+template <class Now>
+ALLOT_ALWAYS_INLINE void return_and_notify(account_node& a, const char* what, std::size_t bytes, Now now) noexcept {
+    log_event(a, what, bytes); // first, since the account may end
+    if (ALLOT_LIKELY(!a.tree().observers.are_watching())) now();
+    else return_before_listeners(a, bytes, now);
+}
 template <class OnRefunded>
 inline void refund_slow(account_node& a, std::size_t bytes, OnRefunded on_refunded) noexcept {
-    return_and_notify(a, "refund", bytes, [&] { refund_locked(a, bytes); }, on_refunded);
+    return_and_notify(a, "refund", bytes, [&] { refund_locked(a, bytes), on_refunded(); });
 }
 
 // ---- hold --------------------------------------------------------------------------------------------------------
@@ -320,7 +322,7 @@ inline void cancel(account_node& a, std::size_t bytes) noexcept {
         now.look_from(a);
         end_if_drained(a);
     };
-    return_and_notify(a, "cancel", bytes, [&] { change_tree(a, cancel); }, [] {});
+    return_and_notify(a, "cancel", bytes, [&] { change_tree(a, cancel); });
 }
 
 // ---- limit -------------------------------------------------------------------------------------------------------

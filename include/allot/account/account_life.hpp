@@ -29,9 +29,8 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 // Calls the listeners of `from` and all above; as observers::each() else.
-template <class Tell>
-void notify(const account_node& from, Tell tell, const account_node* about = nullptr,
-            const account_node* beside = nullptr) noexcept {
+inline void notify(const account_node& from, function_ref<void(account_listener&)> tell,
+                   const account_node* about = nullptr, const account_node* beside = nullptr) noexcept {
     from.tree().observers.each(from.tree().lock, from, tell, about, beside);
 }
 inline void notify_child_change(const account_node& a, const account_node& parent, bool added) noexcept {

@@ -8,6 +8,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
+#include <allot/core/function_ref.hpp>
 #include <allot/core/memory_error.hpp>
 #include <allot/core/text.hpp>
 
@@ -36,11 +37,7 @@ class out_of_memory : public memory_error {
     template <class Write>
         requires std::is_invocable_v<Write&, text_writer&>
     out_of_memory(std::string_view line, Write&& write, const charge_status& why = no_memory) noexcept
-        : memory_error(why) {
-        set(line, "");
-        text_writer out{report_};
-        write(out);
-    }
+        : out_of_memory(line, detail::function_ref<void(text_writer&)>{[&](text_writer& out) { write(out); }}, why) {}
 
     const char* what() const noexcept override { return line_; }
     const char* report() const noexcept { return report_; }
@@ -48,6 +45,13 @@ class out_of_memory : public memory_error {
   private:
     static constexpr charge_status no_memory{.outcome = charge_outcome::no_memory};
 
+    ALLOT_OUTLINE_COLD out_of_memory(std::string_view line, detail::function_ref<void(text_writer&)> write,
+                                     const charge_status& why) noexcept
+        : memory_error(why) {
+        set(line, "");
+        text_writer out{report_};
+        write(out);
+    }
     void set(std::string_view line, std::string_view page) noexcept {
         text_writer{line_}.put(line);
         text_writer{report_}.put(page);

@@ -6,6 +6,7 @@
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/function_ref.hpp>
 #include <allot/core/text.hpp>
 
 #include <cstddef>
@@ -14,15 +15,13 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-struct writes_nothing {
-    void operator()(text_writer&) const noexcept {}
-};
 // Raises an out_of_memory: the line "allot: REQUEST refused by BY NAME: WHY" and what more(out) writes, and a page of
 // "REQUEST refused: WHY" and what rest(out) writes. `request` writes "out of memory: 64 bytes for order"; `named`: the
 // bytes that it names.
-template <class Request, class Rest, class More = writes_nothing>
-[[noreturn]] ALLOT_COLD void raise_refused(Request request, std::string_view by, std::string_view name,
-                                           const charge_status& why, std::size_t named, Rest rest, More more = {}) {
+using writes_text = function_ref<void(text_writer&)>;
+[[noreturn]] ALLOT_OUTLINE_COLD void raise_refused(
+    writes_text request, std::string_view by, std::string_view name, const charge_status& why, std::size_t named,
+    writes_text rest, writes_text more = [](text_writer&) {}) {
     char line[out_of_memory::line_bytes];
     text_writer text{line};
     request(text.put("allot: "));

@@ -34,6 +34,32 @@ using range_source_of = range_source<typename resolved<Set, product::arena>::tem
 template <class Source>
 using arena_values = decltype(types<limit, name>{} + typename Source::accepted{}); // that its constructor takes
 
+// An arena whose range, as the system gave it, cannot be used. `lent`: the caller's bytes.
+[[noreturn]] ALLOT_OUTLINE_COLD void refuse_arena(const arena_range& range, const char* name, bool lent) {
+    const std::size_t page = std::size_t{1} << range.page_shift;
+    char line[out_of_memory::line_bytes];
+    text_writer text{line};
+    text.put("allot: out of memory: ").put(*name != 0 ? "arena " : "an arena").brief(name);
+    text.put(range.begin != nullptr ? " has no memory for its tables"
+             : lent                 ? " was lent too few bytes"
+                                    : " cannot reserve address space");
+    if (!lent) text.put(": raise ulimit -v or vm.max_map_count");
+    const auto report = [&](text_writer& out) {
+        out.put("arena ").brief(name).put(": ");
+        if (*range.why != 0) out.put(range.why).newline().put("arena ").brief(name).put(": ");
+        out.put(range.begin != nullptr ? "the system refuses memory, or a mapping, for the tables of pages of "
+                : lent                 ? "too few bytes were lent for one page of "
+                                       : "the system refuses address space, even for one page of ");
+        out.bytes(page).newline();
+        if (lent) return;
+        const arena_totals now = arenas.totals();
+        out.put("  other arenas: ").number(now.arenas).put(", which reserve ").bytes(now.reserved).newline();
+        out.put("  to mend: smaller reserve_bytes or limits, or more of ulimit -v or vm.max_map_count").newline();
+    };
+    raise(out_of_memory(text.view(), report,
+                        {.outcome = charge_outcome::no_memory, .by = refuser::arena, .requested = page, .name = name}));
+}
+
 } // namespace detail
 
 /// Takes, in any order: limit, page_bytes, reserve_bytes, name; under page::borrowed the bytes to use, a
@@ -70,38 +96,12 @@ template <class Set = policies<>> class arena : detail::range_source_of<Set>, pu
     template <class... Values>
     arena(opening o, Values&... values)
         : source(values...), page_arena(o.range = source::make(o.request), o.limit, o.name) {
-        if (begin() == nullptr || !detail::arenas.enter(*this)) refuse(o);
+        if (begin() == nullptr || !detail::arenas.enter(*this)) detail::refuse_arena(o.range, o.name, source::lent);
     }
     template <class... Values> static detail::range_request checked_request(Values&&... values) noexcept {
         check_values<product::arena, Set, detail::arena_values<source>, Values...>();
         check_needed<product::arena, Set, typename source::needed, Values...>();
         return source::request_of(value_or<allot::limit>({SIZE_MAX}, values...).bytes, 0, values...);
-    }
-    ALLOT_COLD static void refuse(const opening& o) {
-        char line[out_of_memory::line_bytes];
-        text_writer text{line};
-        text.put("allot: out of memory: ").put(*o.name != 0 ? "arena " : "an arena").brief(o.name);
-        text.put(o.range.begin != nullptr ? " has no memory for its tables"
-                 : source::lent           ? " was lent too few bytes"
-                                          : " cannot reserve address space");
-        if (!source::lent) text.put(": raise ulimit -v or vm.max_map_count");
-        const charge_status why{.outcome = charge_outcome::no_memory,
-                                .by = refuser::arena,
-                                .requested = std::size_t{1} << o.range.page_shift,
-                                .name = o.name};
-        raise(out_of_memory(text.view(), [&](text_writer& out) { report_refused(out, o); }, why));
-    }
-    static void report_refused(text_writer& out, const opening& o) noexcept {
-        out.put("arena ").brief(o.name).put(": ");
-        if (*o.range.why != 0) out.put(o.range.why).newline().put("arena ").brief(o.name).put(": ");
-        out.put(o.range.begin != nullptr ? "the system refuses memory, or a mapping, for the tables of pages of "
-                : source::lent           ? "too few bytes were lent for one page of "
-                                         : "the system refuses address space, even for one page of ");
-        out.bytes(std::size_t{1} << o.range.page_shift).newline();
-        if (source::lent) return;
-        const detail::arena_totals now = detail::arenas.totals();
-        out.put("  other arenas: ").number(now.arenas).put(", which reserve ").bytes(now.reserved).newline();
-        out.put("  to mend: smaller reserve_bytes or limits, or more of ulimit -v or vm.max_map_count").newline();
     }
 };
 

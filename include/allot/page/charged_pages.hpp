@@ -190,14 +190,21 @@ template <class Ledger> class charged_pages {
         }
         return commit_by_need(first, asked, move, get);
     }
+    template <class Move, class Get>
+    ALLOT_COLD auto commit_by_need(std::size_t first, detail::memory_request& asked, Move& move, Get get) noexcept
+        -> decltype(get(std::declval<detail::page_budget&>())) {
+        decltype(get(std::declval<detail::page_budget&>())) got{};
+        commit_by_need(first, asked,
+                       [&](detail::page_budget& budget) { return bool(got = in_move(move, get, budget)); });
+        return got;
+    }
     // Tries first what needs no charge; then charges the clean pages of the run. Where that is refused, a run without
     // them will do, wherever it lies; else idle pages return to the system for it, as where the system has no memory.
     // A charge for pages that others have committed meanwhile is for the next take.
-    template <class Move, class Get>
-    ALLOT_NOINLINE auto commit_by_need(std::size_t first, detail::memory_request& asked, Move& move, Get get) noexcept
-        -> decltype(get(std::declval<detail::page_budget&>())) {
+    ALLOT_NOINLINE void commit_by_need(std::size_t first, detail::memory_request& asked,
+                                       detail::attempt_with<detail::page_budget> get) noexcept {
         const bool asks = is_strained();
-        if (ALLOT_UNLIKELY(asks) && !may_take_page(first, asked)) return {};
+        if (ALLOT_UNLIKELY(asks) && !may_take_page(first, asked)) return;
         const std::size_t ahead =
             ahead_.load(std::memory_order_relaxed) != 0 ? ahead_.exchange(0, std::memory_order_relaxed) : 0;
         detail::pending_charge<Ledger> charge{ledger_}; // its end cancels what is not confirmed
@@ -217,11 +224,10 @@ template <class Ledger> class charged_pages {
         };
         for (;;) {
             budget.wanted = 0;
-            auto got = in_move(move, get, budget);
-            if (got) {
+            if (get(budget)) {
                 if (charge.held() != 0) charge.confirm();
                 else if (asks) took(asked);
-                return keep(budget.most - budget.clean), got;
+                return keep(budget.most - budget.clean);
             }
             if (charge.held() != 0) charge.cancel();
             if (const std::size_t needs = budget.clean; needs > budget.most) {
@@ -231,10 +237,9 @@ template <class Ledger> class charged_pages {
                 const charge_status why = asked.why;
                 detail::shared_level* const at = asked.refused_at;
                 detail::page_budget used{.most = 0, .only_used = true};
-                if (why.outcome == charge_outcome::over_limit) got = in_move(move, get, used);
-                if (got) {
+                if (why.outcome == charge_outcome::over_limit && get(used)) {
                     if (asks) took(asked);
-                    return keep(ahead), got;
+                    return keep(ahead);
                 }
                 asked.refuse(why, at);
             }
@@ -244,7 +249,7 @@ template <class Ledger> class charged_pages {
                                         : asked.why.outcome == charge_outcome::no_memory ? SIZE_MAX
                                                                                          : 0;
             const std::size_t returned = arena_.trim_for(missing);
-            if (returned == 0) return keep(ahead), got;
+            if (returned == 0) return keep(ahead);
             asked.returned += returned;
         }
     }

@@ -8,6 +8,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
+#include <allot/core/function_ref.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -27,20 +28,8 @@ class shared_level;   // shared_level.hpp
 // What a reservation is (account/account_reservation.hpp), or that a request only hears that bytes are free.
 enum class reserves : std::uint8_t { to_come, floor, look };
 
-// An attempt of a request, by reference; whether it was granted. It gets `Args` by reference, too.
-template <class... Args> class attempt_with {
-  public:
-    template <class Attempt>
-    attempt_with(const Attempt& attempt) noexcept
-        : of_(&attempt), call_([](const void* of, Args&... args) noexcept -> bool {
-              return (*static_cast<const Attempt*>(of))(args...);
-          }) {}
-    bool operator()(Args&... args) const noexcept { return call_(of_, args...); }
-
-  private:
-    const void* of_;
-    bool (*call_)(const void*, Args&...) noexcept;
-};
+// An attempt of a request: whether it was granted. It gets `Args` by reference.
+template <class... Args> using attempt_with = function_ref<bool(Args&...)>;
 using attempt_ref = attempt_with<>;
 
 // Memory that a request holds beside what its next attempt asks for, while it takes steps: never while it waits.

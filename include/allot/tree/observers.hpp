@@ -7,6 +7,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/function_ref.hpp>
 #include <allot/reclaim/user_call.hpp>
 #include <allot/sync/called_list.hpp>
 #include <allot/sync/lock_guard.hpp>
@@ -55,9 +56,8 @@ class observers {
     }
     // Calls call(listener) for the listeners of `from` and all above, without a lock; with `beside` up to and without
     // the first node that is above that one, too. A call may change the tree. `about`: what waits for the calls' end.
-    template <class Call>
-    ALLOT_NOINLINE void each(tree_lock& lock, const tree_node& from, Call call, const void* about = nullptr,
-                             const tree_node* beside = nullptr) noexcept {
+    ALLOT_OUTLINE void each(tree_lock& lock, const tree_node& from, function_ref<void(account_listener&)> call,
+                            const void* about = nullptr, const tree_node* beside = nullptr) noexcept {
         if (user_call::is_inside_listener()) return;
         const auto hears = [&](const account_listener& l) {
             const bool does = from.is_below(*l.home_) && (beside == nullptr || !beside->is_below(*l.home_));
