@@ -145,7 +145,7 @@ std::size_t numbers_of(std::string_view text, std::array<std::uint64_t, Most>& n
 }
 // Returns: what is wrong with the line, and what to do; null: nothing.
 inline const char* parse_line(std::string_view line, recorded_operation& o) noexcept {
-    const char kind = line.empty() ? 0 : line[0];
+    const char kind = line.empty() ? '\0' : line[0];
     if ((kind != 'a' && kind != 'r' && kind != 'd') || (line.size() > 1 && line[1] != ' ' && line[1] != '\t'))
         return "a line begins with a, r, d or end, and a space";
     std::array<std::uint64_t, 5> n{};
