@@ -154,12 +154,12 @@
 #define ALLOT_OF_LIBRARY
 #endif
 #if defined(ALLOT_DEFINE)
-#if defined(__clang__) // else it emits but one of the two symbols of a constructor or destructor
-#define ALLOT_OUTLINE ALLOT_OF_LIBRARY __attribute__((used, noinline, weak)) inline
+#if defined(__clang__) // weak, else it emits but one of the two symbols of a constructor or destructor
+#define ALLOT_OUTLINE_WARM ALLOT_OF_LIBRARY __attribute__((used, weak)) inline
 #else
-#define ALLOT_OUTLINE ALLOT_OF_LIBRARY __attribute__((used, noinline)) inline
+#define ALLOT_OUTLINE_WARM ALLOT_OF_LIBRARY __attribute__((used)) inline
 #endif
-#define ALLOT_OUTLINE_WARM ALLOT_OUTLINE
+#define ALLOT_OUTLINE __attribute__((noinline)) ALLOT_OUTLINE_WARM
 #elif !defined(ALLOT_COMPILED) || ALLOT_CUDA
 #define ALLOT_OUTLINE __attribute__((noinline)) inline
 #define ALLOT_OUTLINE_WARM inline
