@@ -220,8 +220,8 @@ target_link_libraries(checked PRIVATE checked_allot)
 
     install("headers")
     must(not list((work / "headers").rglob("liballot*")), "headers alone install a library")
-    user("headers", "ON", "uses", "checked")
-    install("static", "-DALLOT_COMPILED_LIBRARY=STATIC", "-DALLOT_CHECKED=OFF")
+    user("headers", "ON", "checked")
+    install("static", "-DALLOT_COMPILED_LIBRARY=STATIC")
     user("static", "OFF", "uses")
     if shutil.which("pkg-config"):
         found = {**os.environ, "PKG_CONFIG_PATH": str(work / "static/share/pkgconfig")}
