@@ -6,7 +6,8 @@
 Programs: each public header alone (those that a document or an example includes); examples; five policy sets that a hash draws from
 tests/conform/sets.inc; an engine of 40 files that share three sets. Beside them the standard headers, and peers that are installed.
 In each round each program is compiled header-only, for the compiled library (-DALLOT_COMPILED), and with the headers of COMMIT, one
-after the other: the ratio is the median of the rounds'. The library itself is a program beside them. Seconds are user and system time, which other work on the machine lengthens: read the ratios.
+after the other: the ratio is the median of the rounds'. The library itself is a program beside them. Seconds are user and system time,
+which other work on the machine lengthens: read the ratios.
 """
 import argparse
 import hashlib
@@ -92,6 +93,9 @@ class Program:
         self.name, self.text, self.files, self.ours = name, text, files, ours
 
 
+LIBRARY = Program("the library", "#define ALLOT_DEFINE\n#include <allot/compiled.hpp>\n")
+
+
 def programs(seed):
     yield Program("standard headers", "".join(f"#include <{h}>\n" for h in STANDARD), ours=False)
     for name, text in PEERS.items():
@@ -105,9 +109,6 @@ def programs(seed):
     files = {"sets.hpp": ENGINE_SETS} | {f"operator_{n}.cpp": ENGINE_FILE.format(n=n) for n in range(ENGINE_FILES)}
     yield Program(f"engine of {ENGINE_FILES} files", None, files)
     yield LIBRARY
-
-
-LIBRARY = Program("the library", "#define ALLOT_DEFINE\n#include <allot/compiled.hpp>\n")
 
 
 def compile_once(compiler, options, source, out):
@@ -190,6 +191,7 @@ def main():
                     print(f"{row['program']:44} {compiler:8} {level:14} {row['seconds']:6.2f} s {row['MiB']:5.0f} MiB "
                           f"{row['text']:8.0f} B  {number(row.get('of base'))} of base; compiled "
                           f"{number(row.get('compiled seconds'))} s, {number(row.get('compiled of base'))}", file=sys.stderr, flush=True)
+
     def kib(bytes_):
         return f"{bytes_ / 1024:.0f}" if bytes_ else "-"
 

@@ -10,7 +10,7 @@
 //
 // Invariant: files with ALLOT_COMPILED and without it link together and share the table of arenas; the linker keeps one
 // of two definitions. Files that disagree about a switch or a mode of the compiler do not link (allot/config.hpp).
-// Cost: a call of a function that header-only is not inlined either. Paths of rows are inlined as before.
+// Cost: a call where header-only a function may be inlined, outside the paths of rows and charges.
 // CUDA sources, and functions for host and device, have their own copies: ALLOT_COMPILED changes nothing there.
 #pragma once
 

@@ -145,8 +145,8 @@
 #define ALLOT_COLD __attribute__((cold, noinline))
 // A function that no set of policies changes, outside the paths of rows and charges. Header-only, each file that calls
 // it has its code; with ALLOT_COMPILED only the library has (ALLOT_DEFINE). The compiler reads its body, and drops it:
-// clang emits no call's body that it may not inline; g++ has no such word beside gnu_inline, but does not look at a
-// body that is neither to be emitted nor optimized. None has a static variable, which would be its file's own.
+// g++ before it is lowered, since it is neither to be emitted nor optimized; clang after it was lowered, unoptimized.
+// None has a static variable, which by clang would be its file's own.
 // Header-only, a warm one may be inlined; a cold one is for the error path.
 #if defined(ALLOT_SHARED_LIBRARY) // the library is a shared one
 #define ALLOT_OF_LIBRARY __attribute__((visibility("default")))
@@ -193,8 +193,8 @@
 #endif
 
 // --- the inline namespace ----------------------------------------------------------------------------------
-#define ALLOT_ABI_OF_(major, minor, patch, name, checked, faults, fork, valgrind, modes)                               \
-    v##major##_##minor##_##patch##name##checked##faults##fork##valgrind##modes
+#define ALLOT_ABI_OF_(major, minor, patch, name, checked, faults, fork, valgrind, exceptions, rtti, sanitizer)         \
+    v##major##_##minor##_##patch##name##checked##faults##fork##valgrind##exceptions##rtti##sanitizer
 #define ALLOT_ABI_OF(...) ALLOT_ABI_OF_(__VA_ARGS__)
 #define ALLOT_ABI_OWN_(name) _##name
 #define ALLOT_ABI_OWN_OF(name) ALLOT_ABI_OWN_(name)
@@ -240,12 +240,10 @@
 #else
 #define ALLOT_ABI_SANITIZER
 #endif
-#define ALLOT_ABI_MODES_(a, b, c) a##b##c
-#define ALLOT_ABI_MODES_OF(a, b, c) ALLOT_ABI_MODES_(a, b, c)
-#define ALLOT_ABI_MODES ALLOT_ABI_MODES_OF(ALLOT_ABI_EXCEPTIONS, ALLOT_ABI_RTTI, ALLOT_ABI_SANITIZER)
 #define ALLOT_ABI                                                                                                      \
     ALLOT_ABI_OF(ALLOT_VERSION_MAJOR, ALLOT_VERSION_MINOR, ALLOT_VERSION_PATCH, ALLOT_ABI_OWN, ALLOT_ABI_CHECKED,      \
-                 ALLOT_ABI_FAULTS, ALLOT_ABI_FORK, ALLOT_ABI_VALGRIND, ALLOT_ABI_MODES)
+                 ALLOT_ABI_FAULTS, ALLOT_ABI_FORK, ALLOT_ABI_VALGRIND, ALLOT_ABI_EXCEPTIONS, ALLOT_ABI_RTTI,           \
+                 ALLOT_ABI_SANITIZER)
 // Of spill/store, whose switches change no other room.
 #define ALLOT_STORE_ABI_(a, b, c) files_xxhash##a##_lz4##b##_uring##c
 #define ALLOT_STORE_ABI_OF(a, b, c) ALLOT_STORE_ABI_(a, b, c)
