@@ -114,6 +114,10 @@ def parent_exports(work):
     run("cmake", "--install", work / "own", "--prefix", own, "--component", "allot")
     user("with allot", f"-DCMAKE_PREFIX_PATH={own}")
 
+    links = [HERE / "engine", work / "compiled", f"-DALLOT_SOURCE={ALLOT}", "-DENGINE_LINKS=allot::compiled"]
+    must('"allot_compiled" that is not in' in " ".join(cmake(*links, fails=True).split()), "what is not installed is exported")
+    cmake(*links, "-DALLOT_COMPILED_LIBRARY=STATIC")
+
 
 # --- the single header -------------------------------------------------------------------------------------------
 def single_header(work):
