@@ -41,7 +41,7 @@ struct charge_need {
     account_node* of;
     std::size_t bytes;
 };
-ALLOT_OUTLINE_WARM void log_event(account_node& a, const char* what, std::size_t bytes) noexcept {
+inline void log_event(account_node& a, const char* what, std::size_t bytes) noexcept {
     account_log* const to = a.log();
     if (ALLOT_UNLIKELY(to != nullptr)) to->record(what, bytes, used(a));
 }
