@@ -10,7 +10,7 @@ from pathlib import Path
 CLASSES = {  # what a set makes, and what its functions return
     "row/row_manager.hpp": ["row_manager"],
     "row/row_calls.hpp": ["row_calls"],
-    "row/local_rows.hpp": ["local_rows"],
+    "row/local_rows.hpp": ["local_rows_of"],
     "row/row_heap.hpp": ["local_row_heap", "row_heap"],
     "row/moving/row_array.hpp": ["row_array", "held_rows"],
     "row/moving/row_compactor.hpp": ["row_compactor"],

@@ -18,6 +18,7 @@
 #include <allot/chunk/thread_block_cache.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/function_ref.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/shared_caches.hpp>
@@ -39,6 +40,7 @@ template <class Policies> class chunk_core {
     using pages_type = charged_pages<typename Policies::ledger>;
     static constexpr bool counts = Policies::counts;
     using cache_type = block_cache<counts>;
+    using usage_visitor = function_ref<void(const class_usage&)>;
     static constexpr unsigned max_classes = heap_type::max_classes;
     static_assert(max_classes == cache_config::max_classes && classes::class_of(heap_type::max_chunk) < max_classes);
     static_assert(max_classes <= block_table::max_classes);
@@ -177,7 +179,7 @@ template <class Policies> class chunk_core {
         return f;
     }
     // Calls visit(class_usage) for each class that was used, the smallest first.
-    template <class Visit> void usage(Visit visit) { usage_of(heap_.snapshot(), visit); }
+    void usage(usage_visitor visit) { usage_of(heap_.snapshot(), visit); }
 
   private:
     // Blocks that the caller's cache did not take. A shared one is made at its first use: not by a release.
@@ -229,7 +231,7 @@ template <class Policies> class chunk_core {
             if (threads_ != nullptr)
                 threads_->for_each([&](thread_cache& mine) { visit(static_cast<const cache_type&>(mine)); });
     }
-    template <class Visit> void usage_of(const typename heap_type::state& now, Visit visit) {
+    void usage_of(const typename heap_type::state& now, usage_visitor visit) {
         for (unsigned c = 0; c != max_classes && classes::bytes_of(c) <= heap_.largest_block(); ++c) {
             class_usage u{classes::bytes_of(c), now.of_class[c], 0, 0, 0};
             const auto add = [&](const auto& counted) {

@@ -130,6 +130,10 @@ auto replace(types<Own...>*, types<Ps...> with)
 template <class Set, class... Ps>
 struct with : decltype(detail::replace(static_cast<detail::named<Set>*>(nullptr), types<Ps...>{})){};
 
+/// The answers of a set to what a product reads, as a set: the same one for all sets with the same answers.
+template <class Set, class Product>
+using answers_of = decltype(detail::set_of(typename resolved<Set, Product>::answers{}));
+
 /// The type of `as<Ps...>`: the policies of one heap.
 template <class... Ps> struct as_t : policies<Ps...> {};
 

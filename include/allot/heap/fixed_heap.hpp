@@ -41,9 +41,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
         provider.books().owe(sizeof *this);
     }
     ~fixed_heap() override = default;
-    // Makes it a heap of another config. False: another thread is in a reclaim() of it, and nothing has changed.
-    // Requires: the heap is unused.
-    bool configure(const heap_config& config) noexcept {
+    bool configure(const heap_config& config) noexcept override {
         if (!caches_.walk_lock().try_lock()) return false;
         const detail::lock_guard walk(caches_.walk_lock(), detail::adopt_lock);
         const detail::lock_guard hold(store().lock());
@@ -55,7 +53,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     static std::size_t rows_per_page(const heap_config& config, std::size_t page_bytes) noexcept {
         return store_type::rows_per_page(config, page_bytes);
     }
-    const heap_config& config() const noexcept { return store().config(); }
+    const heap_config& config() const noexcept override { return store().config(); }
     const slot_geometry& cut() const noexcept { return store().cut(); }
     page_provider& provider() const noexcept { return store().provider(); }
     std::uintptr_t tag() const noexcept { return store().tag(); }
@@ -258,12 +256,10 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
 
     const row_ops* kind() const noexcept override { return config().ops; }
 
-    // Whether the heap has no handles: then it keeps no empty page, and releases go past its caches and quarantine.
-    void set_abandoned(bool now) noexcept { caches_.set_past_caches(caches_type::abandoned, now); }
+    void set_abandoned(bool now) noexcept override { caches_.set_past_caches(caches_type::abandoned, now); }
     void set_shut(bool now) noexcept override { caches_.set_past_caches(caches_type::shut, now); }
     void flush_shared() noexcept override { caches_.flush_shared(); }
-    // Call when it was abandoned: returns empty pages. Waits for threads that release a row into a cache of it.
-    void return_all() noexcept {
+    void return_all() noexcept override {
         flush_shared();
         full_fence(); // as in enter_quarantine()
         reclaim(true);

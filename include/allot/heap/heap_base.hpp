@@ -38,6 +38,7 @@ struct page_use {
     std::size_t used = 0;  ///< slots that hold a row or are in a cache
 };
 
+struct heap_config;
 struct row_ops;
 
 class heap_base {
@@ -70,6 +71,14 @@ class heap_base {
     virtual void report_found_damage() noexcept {}
     // The operations of the heap's rows; heaps of different types have different ones.
     virtual const row_ops* kind() const noexcept = 0;
+    virtual const heap_config& config() const noexcept = 0;
+    // Makes it a heap of another config, with the same ops. False: another thread is in a reclaim() of it, and nothing
+    // has changed. Requires: the heap is unused.
+    virtual bool configure(const heap_config& config) noexcept = 0;
+    // Whether the heap has no handles: then it keeps no empty page, and releases go past its caches and quarantine.
+    virtual void set_abandoned(bool now) noexcept = 0;
+    // Call when it was abandoned: returns empty pages. Waits for threads that release a row into a cache of it.
+    virtual void return_all() noexcept = 0;
 
     // Whether releases go past shared caches and quarantine, to their pages: requests wait for memory of the group.
     virtual void set_shut(bool now) noexcept = 0;

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/function_ref.hpp>
 #include <allot/heap/heap_base.hpp>
 #include <allot/heap/heap_config.hpp>
 #include <allot/heap/heap_index.hpp>
@@ -47,25 +48,13 @@ class heap_group {
     // Counts one more handle of a heap with this config: one with room for it, an unused or a new one. Null: no memory.
     template <class Heap>
     Heap* open(page_provider& provider, const heap_config& config, detail::memory_request& asked) noexcept {
-        const std::uint64_t key = key_of(config);
-        const detail::lock_guard hold(open_lock_);
-        heap_base* found = index_.find(key, [&](heap_base& heap) {
-            return heap.kind() == config.ops && static_cast<Heap&>(heap).config() == config;
-        });
-        if (found == nullptr) {
-            found = make<Heap>(provider, config);
-            if (found == nullptr) return asked.refuse(charge_outcome::no_memory, sizeof(Heap));
-            found->index_key = key;
-            set_indexed(*found, !config.exclusive);
-        }
-        const std::uint32_t handles = found->handles.fetch_add(1, std::memory_order_relaxed) + 1;
-        if (handles == config.users) set_indexed(*found, false);
-        auto& heap = static_cast<Heap&>(*found);
-        heap.set_abandoned(false);
-        return &heap;
+        return static_cast<Heap*>(open(config, [&]() noexcept -> heap_base* {
+            auto* const made = new (std::nothrow) Heap(provider, config);
+            return made != nullptr ? made : asked.refuse(charge_outcome::no_memory, sizeof(Heap));
+        }));
     }
     // Counts one fewer. After the last one the heap keeps no empty page.
-    template <class Heap> void close(Heap& heap) noexcept {
+    ALLOT_OUTLINE_WARM void close(heap_base& heap) noexcept {
         {
             const detail::lock_guard hold(open_lock_);
             if (!heap.config().exclusive) set_indexed(heap, true);
@@ -160,18 +149,31 @@ class heap_group {
         const auto kind = reinterpret_cast<std::uintptr_t>(config.ops);
         return (std::uint64_t{config.type_id} << 40 ^ std::uint64_t{config.row_bytes} << 16 ^ kind) + config.align;
     }
-    // Requires open_lock_.
-    template <class Heap> Heap* make(page_provider& provider, const heap_config& config) noexcept {
-        if (heap_base* const unused = unused_.pop(config.ops)) {
-            auto& heap = static_cast<Heap&>(*unused);
-            if (heap.configure(config)) {
-                heap.unused = false;
-                add(heap);
-                return &heap;
-            }
-            unused_.push(heap); // another thread is still walking over it
+    ALLOT_OUTLINE_WARM heap_base* open(const heap_config& config, detail::function_ref<heap_base*()> make) noexcept {
+        const std::uint64_t key = key_of(config);
+        const detail::lock_guard hold(open_lock_);
+        heap_base* found = index_.find(key, [&](heap_base& heap) { return heap.config() == config; });
+        if (found == nullptr) {
+            found = reuse(config);
+            if (found == nullptr) found = make();
+            if (found == nullptr) return nullptr;
+            found->index_key = key;
+            set_indexed(*found, !config.exclusive);
         }
-        return new (std::nothrow) Heap(provider, config);
+        const std::uint32_t handles = found->handles.fetch_add(1, std::memory_order_relaxed) + 1;
+        if (handles == config.users) set_indexed(*found, false);
+        found->set_abandoned(false);
+        return found;
+    }
+    // An unused heap of this kind, or null. Requires open_lock_.
+    heap_base* reuse(const heap_config& config) noexcept {
+        heap_base* const unused = unused_.pop(config.ops);
+        if (unused == nullptr) return nullptr;
+        if (!unused->configure(config))
+            return unused_.push(*unused), nullptr; // another thread is still walking over it
+        unused->unused = false;
+        add(*unused);
+        return unused;
     }
     // All are settled after a change of shut_, and a new heap after its add(): the last one leaves each as it must
     // be.

@@ -406,7 +406,9 @@ template <class Store> class slot_caches {
         slots[cache.size()] = row;
         cache.set_size(cache.size() + 1);
     }
-    void free_group(user_cache& cache, std::uint64_t bits) noexcept {
+    void free_group(user_cache& cache, std::uint64_t bits) noexcept
+        requires groups
+    {
         if (store_.lock().try_lock()) {
             const detail::lock_guard hold(store_.lock(), detail::adopt_lock);
             cache.set_bits(0);

@@ -168,12 +168,16 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     }
 
     // Frees slots of a group (slots/bitmap.hpp): those behind its first slot whose bits are set.
-    void put_group(std::byte* first, std::uint64_t bits) noexcept {
+    void put_group(std::byte* first, std::uint64_t bits) noexcept
+        requires groups
+    {
         page& p = page_of_slot(first);
         p.slots.put_group(p.index(first), bits);
         count(p, count_bits(bits));
     }
-    void put_group_locked(std::byte* first, std::uint64_t bits) noexcept {
+    void put_group_locked(std::byte* first, std::uint64_t bits) noexcept
+        requires groups
+    {
         page& p = page_of_slot(first);
         p.slots.put_group_locked(p.index(first), bits);
         count_locked(p, count_bits(bits));

@@ -138,8 +138,8 @@ class page_arena {
 
     /// Adds an object that holds pages: it is in reports, and may be asked for pages from now on. remove() ends this,
     /// and waits for a call of it on another thread.
-    void add(tenant& t) noexcept { level_.add(t); }
-    void remove(tenant& t) noexcept { level_.remove(t); }
+    ALLOT_OUTLINE_WARM void add(tenant& t) noexcept { level_.add(t); }
+    ALLOT_OUTLINE_WARM void remove(tenant& t) noexcept { level_.remove(t); }
     /// Asks every tenant for pages that it does not need. Holds no lock meanwhile.
     /// Returns: bytes given back to the arena.
     std::size_t ask_tenants() noexcept {

@@ -15,22 +15,26 @@
 #include <allot/row/thread_check.hpp>
 
 #include <cstddef>
+#include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
 
-/// A handle of one thread for rows of any size, from row_manager::local(). Its rows may be released by any thread; rows
-/// of other handles that it releases go into its caches.
-/// Requires: destroyed before the manager; used by one thread, others are reported as misuse in checked builds.
+namespace detail {
+
+// `Set`: answers_of<the manager's set>.
 template <class Set>
-class local_rows : public row_calls<local_rows<Set>, detail::row_policies<Set>, std::size_t, const row_type&> {
+class local_rows_of : public row_calls<local_rows_of<Set>, row_policies<Set>, std::size_t, const row_type&> {
   public:
-    explicit local_rows(row_manager<Set>& owner) noexcept
-        : core_(detail::row_access::core(owner)), bins_(core_), living_(core_.handles()) {}
-    local_rows(const local_rows&) = delete;
-    local_rows& operator=(const local_rows&) = delete;
+    /// Requires: a manager of a set with these answers.
+    template <class Of>
+        requires std::is_same_v<answers_of<Of, product::row_manager>, Set>
+    explicit local_rows_of(row_manager<Of>& owner) noexcept
+        : core_(row_access::core(owner)), bins_(core_), living_(core_.handles()) {}
+    local_rows_of(const local_rows_of&) = delete;
+    local_rows_of& operator=(const local_rows_of&) = delete;
 
     /// Calls close().
-    ~local_rows() { close(); }
+    ~local_rows_of() { close(); }
 
     /// Returns all cached free slots to their heaps. It may ask for reservations that wait for them, as no release
     /// does.
@@ -39,15 +43,17 @@ class local_rows : public row_calls<local_rows<Set>, detail::row_policies<Set>, 
     void close() noexcept { bins_.close(), core_.pages().settled(); }
 
   private:
-    friend row_calls<local_rows, detail::row_policies<Set>, std::size_t, const row_type&>;
+    friend row_calls<local_rows_of, row_policies<Set>, std::size_t, const row_type&>;
+    friend row_requests<local_rows_of, std::size_t, const row_type&>;
 
-    detail::row_core<Set>& core() noexcept { return core_; }
-    detail::arena_bounds bounds() const noexcept { return bins_.arena(); }
+    local_rows_of& finder() noexcept { return *this; }
+    row_core<Set>& core() noexcept { return core_; }
+    arena_bounds bounds() const noexcept { return bins_.arena(); }
     ALLOT_ALWAYS_INLINE void* pop(std::size_t bytes, const row_type& type) noexcept {
         thread_check_.check_thread(core_.context(), "", &type);
         return bins_.pop(core_, bytes, type);
     }
-    void* find(detail::memory_request& asked, std::size_t, const row_type& type) noexcept {
+    void* find(memory_request& asked, std::size_t, const row_type& type) noexcept {
         return bins_.try_allocate_slow(asked, type);
     }
     ALLOT_ALWAYS_INLINE void release_row(const void* row) noexcept {
@@ -59,10 +65,17 @@ class local_rows : public row_calls<local_rows<Set>, detail::row_policies<Set>, 
         bins_.release(core_, row, bytes);
     }
 
-    detail::row_core<Set>& core_;
-    detail::row_bins<Set, detail::no_entry> bins_;
-    ALLOT_NO_UNIQUE_ADDRESS detail::thread_check thread_check_;
-    ALLOT_NO_UNIQUE_ADDRESS detail::living_handles::count living_;
+    row_core<Set>& core_;
+    row_bins<Set, no_entry> bins_;
+    ALLOT_NO_UNIQUE_ADDRESS thread_check thread_check_;
+    ALLOT_NO_UNIQUE_ADDRESS living_handles::count living_;
 };
+
+} // namespace detail
+
+/// A handle of one thread for rows of any size, from row_manager::local(). Its rows may be released by any thread; rows
+/// of other handles that it releases go into its caches.
+/// Requires: destroyed before the manager; used by one thread, others are reported as misuse in checked builds.
+template <class Set> using local_rows = detail::local_rows_of<answers_of<Set, product::row_manager>>;
 
 } // namespace allot::inline ALLOT_ABI

@@ -12,10 +12,8 @@ template <class Set> class row_manager;
 
 namespace detail {
 
-template <class Set> class row_core;
-
 struct row_access {
-    template <class Set> static row_core<Set>& core(row_manager<Set>& rows) noexcept { return rows.core_; }
+    template <class Set> static auto& core(row_manager<Set>& rows) noexcept { return rows.core_; }
     // One attempt of row_manager::resize().
     template <class Set, class Publish>
     static void* resize(row_manager<Set>& rows, memory_request& asked, void* row, std::size_t keep, Publish publish) {

@@ -3,11 +3,10 @@
 //
 // `Row`: what a request says, a size and a type; nothing where the handle has rows of one size and type. The handle is
 // a friend, and adds what it alone knows:
-//   pop(row...)          a row from a cache, without a call; null: find() may have one
-//   find(asked, row...)  one attempt past that; from caches too, since a step of the ladder may have filled them
-//   flush()              empties its own caches, if it has any
-//   core(), bounds()     the manager's row_core, and the bounds of its arena
-//   config(), type()     of its heap, without Row
+//   pop(row...)       a row from a cache, without a call; null: finder() may find one
+//   finder()          where to look then (row_requests): itself, but of a row manager its core
+//   core(), bounds()  the manager's row_core, and the bounds of its arena
+//   config(), type()  of its heap, without Row
 //   release_row(row), with Row also release_row(row, bytes)
 // Invariant: it has no members. Cost: that of pop() and release_row(), which are inline; a call where pop() found none.
 // Threads: those of the handle. Source: Barton and Nackman 1994.
@@ -28,6 +27,51 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+
+namespace detail {
+
+// Requests that found no row in a cache. The finder has:
+//   find(asked, row...)  one attempt; from caches too, since a step of the ladder may have filled them
+//   flush()              empties its own caches, if it has any
+//   core(), config()     as the handle's
+template <class Finder, class... Row> struct row_requests {
+    // Fails as the oom policy says.
+    static ALLOT_NOINLINE void* allocate(Finder& in, Row... row) {
+        memory_request asked{of(in, row...).bytes};
+        asked.judged = std::remove_reference_t<decltype(in.core())>::policies::waits;
+        if (void* const got = in.find(asked, row...); ALLOT_LIKELY(got != nullptr)) return got;
+        return in.core().climb_or_fail(
+            asked, of(in, row...).name, [&] { return in.find(asked, row...); }, [&] { flush(in); });
+    }
+    static ALLOT_NOINLINE void* try_allocate(Finder& in, Row... row, charge_status* why,
+                                             const wait_limit* wait) noexcept {
+        memory_request asked{of(in, row...).bytes};
+        asked.wait = wait;
+        void* got = in.find(asked, row...);
+        if (ALLOT_UNLIKELY(got == nullptr))
+            got = in.core().climb(asked, [&] { return in.find(asked, row...); }, [&] { flush(in); });
+        asked.report(why, got != nullptr);
+        return got;
+    }
+    static void flush(Finder& in) noexcept {
+        if constexpr (requires { in.flush(); }) in.flush();
+    }
+
+  private:
+    // Bytes of the row, and what it is for.
+    struct wanted {
+        std::size_t bytes;
+        const char* name;
+    };
+    static wanted of(Finder&, std::size_t bytes, const row_type& type) noexcept { return {bytes, type.name}; }
+    static wanted of(Finder& in) noexcept
+        requires(sizeof...(Row) == 0)
+    {
+        return {in.config().row_bytes, in.config().name};
+    }
+};
+
+} // namespace detail
 
 /// The calls of row_manager, local_rows, row_heap and local_row_heap. Those of the last two have no size and type: they
 /// allocate rows of the heap's.
@@ -68,12 +112,13 @@ template <class Handle, class Policies, class... Row> class row_calls {
     void* try_allocate(detail::memory_request& asked, const row_type& type) noexcept
         requires any_size
     {
-        return self().find(asked, asked.bytes, type);
+        return self().finder().find(asked, asked.bytes, type);
     }
     bool climb(detail::memory_request& asked, const detail::account_node* by, detail::attempt_ref again) noexcept
         requires any_size
     {
-        return self().core().climb_with(asked, by, again, [&] { return flush_caches(), true; });
+        return self().core().climb_with(asked, by, again,
+                                        [&] { return requests_of(self().finder()).flush(self().finder()), true; });
     }
     ALLOT_ALWAYS_INLINE void* try_allocate(charge_status* why = nullptr) noexcept
         requires(!any_size)
@@ -135,12 +180,13 @@ template <class Handle, class Policies, class... Row> class row_calls {
 
   private:
     ALLOT_ALWAYS_INLINE Handle& self() noexcept { return static_cast<Handle&>(*this); }
+    template <class Finder> static detail::row_requests<Finder, Row...> requests_of(Finder&) noexcept { return {}; }
 
     // Fails as the oom policy says. Callers that pass on what this returns need no frame.
     ALLOT_ALWAYS_INLINE void* allocate_row(Row... row) {
         detail::check_no_lock_is_held("allocates a row");
         if (void* const got = self().pop(row...); ALLOT_LIKELY(got != nullptr)) return got;
-        void* const got = allocate_slow(row...);
+        void* const got = requests_of(self().finder()).allocate(self().finder(), row...);
         if constexpr (Policies::oom::raises)
             if (got == nullptr) __builtin_unreachable(); // so that no caller tests it again
         return got;
@@ -151,30 +197,7 @@ template <class Handle, class Policies, class... Row> class row_calls {
             if (why != nullptr) *why = {};
             return got;
         }
-        return try_allocate_slow(row..., why, wait);
-    }
-    ALLOT_NOINLINE void* allocate_slow(Row... row) {
-        detail::memory_request asked{bytes_of(row...)};
-        asked.judged = Policies::waits;
-        if (void* const got = self().find(asked, row...); ALLOT_LIKELY(got != nullptr)) return got;
-        return self().core().climb_or_fail(
-            asked, name_of(row...), [&] { return self().find(asked, row...); }, [&] { flush_caches(); });
-    }
-    ALLOT_NOINLINE void* try_allocate_slow(Row... row, charge_status* why, const wait_limit* wait) noexcept {
-        detail::memory_request asked{bytes_of(row...)};
-        asked.wait = wait;
-        void* got = self().find(asked, row...);
-        if (ALLOT_UNLIKELY(got == nullptr))
-            got = self().core().climb(asked, [&] { return self().find(asked, row...); }, [&] { flush_caches(); });
-        asked.report(why, got != nullptr);
-        return got;
-    }
-    static std::size_t bytes_of(std::size_t bytes, const row_type&) noexcept { return bytes; }
-    static const char* name_of(std::size_t, const row_type& type) noexcept { return type.name; }
-    std::size_t bytes_of() noexcept { return self().config().row_bytes; }
-    const char* name_of() noexcept { return self().config().name; }
-    void flush_caches() noexcept {
-        if constexpr (requires(Handle& handle) { handle.flush(); }) self().flush();
+        return requests_of(self().finder()).try_allocate(self().finder(), row..., why, wait);
     }
     template <class T> void* allocate_row_of() {
         if constexpr (any_size) return allocate(sizeof(T), row_type_of<std::remove_const_t<T>>);

@@ -14,14 +14,15 @@
 
 namespace allot::inline ALLOT_ABI {
 
-struct row_context {
+struct row_owner {
     const char* set = "";  // name of the policy set
     const char* name = ""; // name of the manager
-    type_table types;
-
     void* manager = nullptr;
-    void (*write_report)(void* manager, text_writer& out) noexcept = nullptr; // row_manager::report
     damage_sink damage;
+};
+
+struct row_context : row_owner {
+    type_table types;
 
     void report(misuse kind, const char* heap, const row_type* type, const void* address,
                 const char* arena = nullptr) const noexcept {

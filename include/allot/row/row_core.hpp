@@ -29,6 +29,7 @@
 #include <allot/row/row_failure.hpp>
 #include <allot/row/row_heap.hpp>
 #include <allot/row/row_policies.hpp>
+#include <allot/row/row_reports.hpp>
 #include <allot/row/row_sampler.hpp>
 #include <allot/row/span_rows.hpp>
 #include <allot/row/thread_rows.hpp>
@@ -41,6 +42,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
+// `Set` is answers_of<the user's set>: sets with the same answers share this code. `set`: the name of the user's.
 template <class Set> class row_core {
   public:
     using policies = row_policies<Set>;
@@ -49,18 +51,14 @@ template <class Set> class row_core {
     template <class Changed> using fixed = row_heap<Set, row_policies<Changed, Set>>;
 
     template <class... Values>
-    explicit row_core(const char* name, void* self, Values&&... values)
-        : name_(name), ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name, values...),
-          arena_(name, value_or<allot::limit>({SIZE_MAX}, values...).bytes, policies::charges ? &payer_ : nullptr,
+    explicit row_core(const row_owner& owner, Values&&... values)
+        : context_{owner, {}}, ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, owner.name, values...),
+          arena_(owner.name, value_or<allot::limit>({SIZE_MAX}, values...).bytes, policies::charges ? &payer_ : nullptr,
                  values...),
           pages_(arena(), ledger_),
           spans_(pages_, context_, most_bytes(value_or<allot::limit>({SIZE_MAX}, values...).bytes)),
           buckets_(pages_, context_, most_bytes(value_or<allot::limit>({SIZE_MAX}, values...).bytes), spans_.least()),
           huge_(pages_, context_) {
-        context_.set = set_name();
-        context_.name = name;
-        context_.manager = self;
-        context_.damage = value_or<damage_sink>({}, values...);
         if constexpr (policies::in_tree)
             if (books()) open_books();
         if constexpr (policies::per_thread) open_threads();
@@ -68,6 +66,7 @@ template <class Set> class row_core {
     row_core(const row_core&) = delete;
     row_core& operator=(const row_core&) = delete;
 
+    row_core& core() noexcept { return *this; }
     row_context& context() noexcept { return context_; }
     auto& buckets() noexcept { return buckets_; }
     const auto& buckets() const noexcept { return buckets_; }
@@ -79,8 +78,8 @@ template <class Set> class row_core {
     const ledger_type& ledger() const noexcept { return ledger_; }
     page_arena& arena() const noexcept { return arena_.get(); }
     heap_group& heaps() const noexcept { return pages_.heaps(); }
-    const char* name() const noexcept { return name_; }
-    static const char* set_name() noexcept { return type_name_c_str<Set>(); }
+    const char* name() const noexcept { return context_.name; }
+    const char* set_name() const noexcept { return context_.set; }
 
     // ---- rows ---------------------------------------------------------------------------------------------------
 
@@ -122,7 +121,7 @@ template <class Set> class row_core {
         }
     }
     // One attempt where pop() found none; from the caches too.
-    ALLOT_ALWAYS_INLINE void* find(memory_request& asked, const row_type& type) noexcept {
+    ALLOT_ALWAYS_INLINE void* find(memory_request& asked, std::size_t, const row_type& type) noexcept {
         if constexpr (policies::per_thread)
             if (thread_bins<Set>* const mine = threads_ != nullptr ? threads_->here() : nullptr)
                 return mine->try_allocate_slow(asked, type);
@@ -326,6 +325,21 @@ template <class Set> class row_core {
     }
     living_handles& handles() noexcept { return handles_; }
 
+    // The manager's: reports rows that live to `leaks`, and frees all. No other thread uses it.
+    void end(const leak_sink& leaks) noexcept {
+        close_threads();
+        buckets_.spare_bins().close_all();
+        check_handles();
+        report_leaks(
+            heaps(),
+            [this](leak_counts& by_type) noexcept {
+                huge_.for_each([&](std::byte*, const row_type* type, std::size_t) { by_type.add(type); });
+            },
+            name(), set_name(), leaks);
+        huge_.drop();
+        heaps().delete_all();
+    }
+
     // ---- threads ------------------------------------------------------------------------------------------------
 
     // Frees a slot through the calling thread's bins, if it has any.
@@ -347,6 +361,28 @@ template <class Set> class row_core {
         heaps().for_each([&](heap_base& heap) { pages += heap.usage().pages; });
         return pages << arena().page_shift();
     }
+    // As row_manager has them.
+    std::size_t live_rows() const noexcept {
+        std::size_t n = huge_.rows();
+        heaps().for_each([&](heap_base& heap) { n += heap.usage().live_rows; });
+        return n;
+    }
+    template <class Visit> void usage(Visit& visit) const {
+        heaps().for_each([&](heap_base& heap) {
+            if (const heap_usage u = heap.usage(); u.pages != 0) visit(u);
+        });
+        if (huge_.rows() != 0) visit(huge_.usage());
+    }
+    void report(text_writer& out) const noexcept {
+        write_held(out, name(), set_name(), held_bytes(), peak_bytes(), limit_bytes(), arena().page_bytes());
+        top_heaps top;
+        const auto add = [&](const heap_usage& u) { top.add(u); };
+        usage(add);
+        top.write(out);
+        arena().report(out);
+        if constexpr (policies::in_tree) ledger_.report(out);
+    }
+
     std::size_t peak_bytes() const noexcept {
         if constexpr (policies::charges) return ledger_.peak();
         else return arena().stats().peak_taken;
@@ -396,10 +432,12 @@ template <class Set> class row_core {
     std::size_t most_bytes(std::size_t limit) const noexcept {
         return min(limit, min(arena().limit(), arena().page_count() << arena().page_shift()));
     }
-    void open_books() {
+    void open_books()
+        requires(policies::in_tree)
+    {
         const std::size_t bytes = sizeof(row_core) + (policies::shares_arena ? 0 : arena_tables::used_bytes());
         memory_request asked{bytes};
-        if (!ledger_.open_books(bytes, asked)) ledger_.raise_no_books(asked, set_name(), name_);
+        if (!ledger_.open_books(bytes, asked)) ledger_.raise_no_books(asked, set_name(), name());
     }
     void open_threads() noexcept {
         threads_ = new (std::nothrow) threads(*this);
@@ -438,7 +476,6 @@ template <class Set> class row_core {
         return bytes + type.check_bytes();
     }
 
-    const char* name_;
     row_context context_;
     ALLOT_NO_UNIQUE_ADDRESS ledger_type ledger_;
     ledger_payer<ledger_type> payer_{ledger_};

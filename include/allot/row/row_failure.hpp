@@ -27,7 +27,7 @@ template <class Core>
     };
     const auto page = [&](text_writer& out) {
         if constexpr (policies::in_tree) write_top_holders(out, core.ledger().account().root(), why);
-        core.context().write_report(core.context().manager, out);
+        core.report(out);
         out.put("  tried: empty pages of all heaps, the shared caches, single free slots");
         out.put(policies::per_thread ? ", the caches of all threads" : "").newline();
     };

@@ -49,8 +49,10 @@ class local_row_heap : public row_calls<local_row_heap<Set, Heap, Batch>, Heap> 
 
   private:
     friend row_calls<local_row_heap, Heap>;
+    friend detail::row_requests<local_row_heap>;
     template <class, class> friend class row_heap; // whose own it may be
 
+    local_row_heap& finder() noexcept { return *this; }
     detail::row_core<Set>& core() noexcept { return core_; }
     detail::arena_bounds bounds() const noexcept { return arena_; }
     const heap_config& config() const noexcept { return heap_.config(); }
@@ -188,8 +190,10 @@ template <class Set, class Heap> class row_heap : public row_calls<row_heap<Set,
 
   private:
     friend row_calls<row_heap, Heap>;
+    friend detail::row_requests<row_heap>;
     using own_local = std::conditional_t<blocked, local_row_heap<Set, Heap, policies::refill::batch>*, std::nullptr_t>;
 
+    row_heap& finder() noexcept { return *this; }
     detail::row_core<Set>& core() noexcept { return *core_; }
     detail::arena_bounds bounds() const noexcept { return core_->arena().view(); }
     const heap_config& config() const noexcept { return heap_->config(); }

@@ -17,7 +17,6 @@
 #include <allot/row/row_access.hpp>
 #include <allot/row/row_calls.hpp>
 #include <allot/row/row_core.hpp>
-#include <allot/row/row_reports.hpp>
 #include <allot/row/row_stats.hpp>
 #include <allot/row/row_tenant.hpp>
 
@@ -32,8 +31,10 @@ namespace allot::inline ALLOT_ABI {
 /// Allocates link-counted rows of any size under one limit, as the policies of `Set` say.
 /// Rows outlive handles, but not the manager.
 template <class Set>
-class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>, std::size_t, const row_type&> {
-    using core_type = detail::row_core<Set>;
+class row_manager : public row_calls<row_manager<Set>, detail::row_policies<answers_of<Set, product::row_manager>>,
+                                     std::size_t, const row_type&> {
+    using answers = answers_of<Set, product::row_manager>;
+    using core_type = detail::row_core<answers>;
     using row_types = detail::row_types<core_type>;
     using policies = typename core_type::policies;
     template <class Changed> using fixed = typename core_type::template fixed<Changed>;
@@ -55,13 +56,12 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     /// writes the report and aborts.
     template <class... Values>
     explicit row_manager(Values&&... values)
-        : core_(value_or<allot::name>(allot::name{""}, values...).text, this, values...),
+        : core_({type_name_c_str<Set>(), value_or<allot::name>(allot::name{""}, values...).text, this,
+                 value_or<damage_sink>({}, values...)},
+                values...),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)) {
         check_values<product::row_manager, Set, accepted, Values...>();
         check_needed<product::row_manager, Set, typename policies::arena::needed, Values...>();
-        core_.context().write_report = [](void* self, text_writer& out) noexcept {
-            static_cast<row_manager*>(self)->report(out);
-        };
         if constexpr (policies::watch::at_peak) core_.ledger().recorder().ask(&row_types::count_types_for_peak, &core_);
         arena().add(tenant_); // from here on, others who are short of memory ask it
         if constexpr (policies::in_tree) core_.ledger().join(tenant_);
@@ -75,12 +75,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     ~row_manager() {
         if constexpr (policies::in_tree) core_.ledger().leave();
         arena().remove(tenant_);
-        core_.close_threads();
-        core_.buckets().spare_bins().close_all();
-        core_.check_handles();
-        detail::report_leaks(core_.heaps(), core_.huge(), name(), core_type::set_name(), leaks_);
-        core_.huge().drop();
-        core_.heaps().delete_all();
+        core_.end(leaks_);
     }
 
     // ---- rows of any size -----------------------------------------------------------------------------------
@@ -173,11 +168,12 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     /// does not fit a page; without exceptions it writes the report and aborts.
     template <class... Answers> auto heap(as_t<Answers...>, std::size_t bytes, const row_type& type = untyped) {
         if constexpr (check_heap<Set, as_t<Answers...>>())
-            return core_.template heap_for<overridden<Set, as_t<Answers...>>>(bytes, type);
+            return core_.template heap_for<answers_of<overridden<Set, as_t<Answers...>>, product::row_manager>>(bytes,
+                                                                                                                type);
         else return detail::anything{};
     }
-    auto heap(std::size_t bytes, const row_type& type = untyped) -> fixed<Set> {
-        return core_.template heap_for<Set>(bytes, type);
+    auto heap(std::size_t bytes, const row_type& type = untyped) -> fixed<answers> {
+        return core_.template heap_for<answers>(bytes, type);
     }
 
     /// Returns: a handle for one thread, the fastest way to allocate and release; to be destroyed before the manager.
@@ -246,18 +242,9 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
     }
     /// Returns: the number of live rows; exact while no other thread allocates or releases.
     /// Complexity: linear in the pages held.
-    std::size_t live_rows() const noexcept {
-        std::size_t n = core_.huge().rows();
-        core_.heaps().for_each([&](heap_base& heap) { n += heap.usage().live_rows; });
-        return n;
-    }
+    std::size_t live_rows() const noexcept { return core_.live_rows(); }
     /// Calls visit(const heap_usage&) for each heap that holds pages, then once for all huge rows.
-    template <class Visit> void usage(Visit visit) const {
-        core_.heaps().for_each([&](heap_base& heap) {
-            if (const heap_usage u = heap.usage(); u.pages != 0) visit(u);
-        });
-        if (core_.huge().rows() != 0) visit(core_.huge().usage());
-    }
+    template <class Visit> void usage(Visit visit) const { core_.usage(visit); }
     /// Returns: statistics of now. Allocates nothing.
     /// Complexity: linear in the pages held and in the arena's committed range.
     row_stats stats() const noexcept {
@@ -315,15 +302,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
         });
     }
     /// Writes the limit, the largest heaps, and the arena; under ledger::tree also the top accounts. Allocates nothing.
-    void report(text_writer& out) const noexcept {
-        detail::write_held(out, name(), core_type::set_name(), core_.held_bytes(), core_.peak_bytes(),
-                           core_.limit_bytes(), arena().page_bytes());
-        detail::top_heaps top;
-        usage([&](const heap_usage& u) { top.add(u); });
-        top.write(out);
-        arena().report(out);
-        if constexpr (policies::in_tree) core_.ledger().report(out);
-    }
+    void report(text_writer& out) const noexcept { core_.report(out); }
 
     /// Returns: the manager's own account, a child of the one passed in. It lives as long as the manager.
     allot::account& account() const noexcept
@@ -358,11 +337,9 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<Set>
         decltype(accepted_with(typename core_type::ledger_type::values{}, typename policies::arena::accepted{}));
 
     core_type& core() noexcept { return core_; }
+    core_type& finder() noexcept { return core_; }
     detail::arena_bounds bounds() const noexcept { return arena().view(); }
     ALLOT_ALWAYS_INLINE void* pop(std::size_t bytes, const row_type& type) noexcept { return core_.pop(bytes, type); }
-    ALLOT_ALWAYS_INLINE void* find(detail::memory_request& asked, std::size_t, const row_type& type) noexcept {
-        return core_.find(asked, type);
-    }
     template <class... Bytes> ALLOT_ALWAYS_INLINE void release_row(const void* row, Bytes... bytes) noexcept {
         core_.release(row, bytes...);
     }

@@ -119,9 +119,9 @@ class leak_counts {
 };
 
 // Writes rows that were not released to the sink, by heap and type; nothing if there are none.
-template <class Huge>
-ALLOT_COLD void report_leaks(const heap_group& heaps, Huge& huge, const char* name, const char* set,
-                             const leak_sink& sink) noexcept {
+// add_huge(leak_counts&): adds the huge ones.
+ALLOT_OUTLINE_COLD void report_leaks(const heap_group& heaps, function_ref<void(leak_counts&)> add_huge,
+                                     const char* name, const char* set, const leak_sink& sink) noexcept {
     char page[out_of_memory::report_bytes];
     text_writer out{page};
     std::size_t leaked = 0;
@@ -139,7 +139,7 @@ ALLOT_COLD void report_leaks(const heap_group& heaps, Huge& huge, const char* na
         leaked += named != 0 ? named : u.live_rows;
     });
     leak_counts leaks;
-    huge.for_each([&](std::byte*, const row_type* type, std::size_t) { leaks.add(type); });
+    add_huge(leaks);
     leaked += leaks.write(out, "huge", 0);
     if (leaked == 0) return;
     char head[256];

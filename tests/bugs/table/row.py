@@ -4,7 +4,7 @@ from .bug import bug, wait
 BUGS = {
     "manager_ends_under_its_handles": bug(
         "death/rows.cpp",
-        "spare_bins().close_all(); core_.check_handles();",
+        "spare_bins().close_all(); check_handles();",
         "spare_bins().close_all();",
         law=7),
     "double_release_not_seen": bug(
