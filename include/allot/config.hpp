@@ -14,6 +14,7 @@
 // A large project compiles once what no set changes: allot/compiled.hpp, and these two names, which need no value:
 //   ALLOT_COMPILED  this file links the compiled library, and has no copy of its functions
 //   ALLOT_DEFINE    this file is that library
+//   ALLOT_DEFINE_SETS  this file has the code of the project's own sets (ALLOT_COMPILED_ROWS, ALLOT_COMPILED_CHUNKS)
 //   ALLOT_SHARED_LIBRARY  it is a shared library: given to all files, so that hidden symbols are found, too
 // The inline namespace ALLOT_ABI has the version, that name, and each switch and mode of the compiler that changes a
 // layout or a function: checked, faults, fork, valgrind, no exceptions, no RTTI, sanitizers. So translation units that
@@ -173,6 +174,51 @@
 #define ALLOT_OUTLINE_WARM ALLOT_OUTLINE
 #endif
 #define ALLOT_OUTLINE_COLD __attribute__((cold)) ALLOT_OUTLINE
+// ALLOT_INSTANCES(list, of): instances of class templates that the library has. list(X, of) is X(class) for each, with
+// names as in allot; at global scope. Files with ALLOT_COMPILED emit none of their members; g++ does not optimize those
+// with ALLOT_OUTLINE_OF(class) either, as ALLOT_OUTLINE says. Other instances are compiled as with -O2 there.
+// ALLOT_SET_INSTANCES: the same for a project's own set, which the file with ALLOT_DEFINE_SETS has.
+#define ALLOT_INSTANCE(...) template class ALLOT_OF_LIBRARY __VA_ARGS__;
+#define ALLOT_DEFINED_INSTANCES(list, ...)                                                                             \
+    namespace allot::inline ALLOT_ABI {                                                                                \
+    list(ALLOT_INSTANCE, __VA_ARGS__)                                                                                  \
+    }
+#define ALLOT_EXTERN_INSTANCE(...) extern ALLOT_INSTANCE(__VA_ARGS__)
+#define ALLOT_PLACED_INSTANCE(...) in_library place_of(instance<__VA_ARGS__>);
+#define ALLOT_EXTERN_INSTANCES(list, ...)                                                                              \
+    namespace allot::inline ALLOT_ABI {                                                                                \
+    namespace detail {                                                                                                 \
+    list(ALLOT_PLACED_INSTANCE, __VA_ARGS__)                                                                           \
+    }                                                                                                                  \
+    list(ALLOT_EXTERN_INSTANCE, __VA_ARGS__)                                                                           \
+    }
+#if defined(ALLOT_DEFINE)
+#define ALLOT_INSTANCES ALLOT_DEFINED_INSTANCES
+#define ALLOT_SET_INSTANCES ALLOT_DEFINED_INSTANCES
+#elif !defined(ALLOT_COMPILED) || ALLOT_CUDA
+#define ALLOT_INSTANCES(list, ...)
+#define ALLOT_SET_INSTANCES(list, ...)
+#else
+#define ALLOT_INSTANCES ALLOT_EXTERN_INSTANCES
+#if defined(ALLOT_DEFINE_SETS)
+#define ALLOT_OWN_INSTANCE(...)                                                                                        \
+    static_assert(detail::level_of<__VA_ARGS__> != 0,                                                                  \
+                  "allot: the library has the code of a set with these answers: leave this line out");                 \
+    ALLOT_INSTANCE(__VA_ARGS__)
+#define ALLOT_SET_INSTANCES(list, ...)                                                                                 \
+    namespace allot::inline ALLOT_ABI {                                                                                \
+    list(ALLOT_OWN_INSTANCE, __VA_ARGS__)                                                                              \
+    }
+#else
+#define ALLOT_SET_INSTANCES ALLOT_EXTERN_INSTANCES
+#endif
+#if defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__) && !defined(__clang__)
+#define ALLOT_OUTLINE_OF(...) __attribute__((optimize(::allot::detail::level_of<__VA_ARGS__>)))
+#endif
+#endif
+#ifndef ALLOT_OUTLINE_OF
+#define ALLOT_OUTLINE_OF(...)
+#endif
 #define ALLOT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define ALLOT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define ALLOT_SIGNATURE __PRETTY_FUNCTION__
@@ -250,6 +296,23 @@
 #define ALLOT_STORE_ABI ALLOT_STORE_ABI_OF(ALLOT_XXHASH, ALLOT_LZ4, ALLOT_URING)
 #define ALLOT_TEXT_(x) #x
 #define ALLOT_TEXT(x) ALLOT_TEXT_(x)
+
+#if defined(ALLOT_COMPILED)
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+// Where an instance of a class template is compiled, and how its members with ALLOT_OUTLINE_OF are optimized here.
+struct in_library {
+    static constexpr int level = 0;
+};
+struct in_each_file {
+    static constexpr int level = 2;
+};
+template <class Class> struct instance {};
+in_each_file place_of(...);
+template <class Class> inline constexpr int level_of = decltype(place_of(instance<Class>{}))::level;
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
+#endif
 
 // --- assertions of checked builds --------------------------------------------------------------------------
 // ALLOT_ASSERT(condition, "what must hold"): aborts when the condition is false. Unchecked builds do not evaluate it.

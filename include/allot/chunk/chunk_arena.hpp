@@ -19,6 +19,7 @@
 #include <allot/chunk/chunk_policies.hpp>
 #include <allot/chunk/chunk_reports.hpp>
 #include <allot/chunk/chunk_stats.hpp>
+#include <allot/chunk/compiled_chunks.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/diagnose.hpp>

@@ -52,13 +52,14 @@ template <class Policies> class chunk_core {
         return clamp(std::size_t{1} << log2_floor(wanted | 1), page, heap_type::max_chunk);
     }
 
+    ALLOT_OUTLINE_OF(chunk_core)
     chunk_core(pages_type& pages, const books_of_object& books, std::size_t chunk_bytes) noexcept
         : books_(books), heap_(pages, books, chunk_bytes, &flush, this) {
         config_.make(classes{}, heap_.largest_block(), chunk_bytes / 4);
         if constexpr (Policies::per_thread) threads_ = new (std::nothrow) places(*this);
     }
     // Empties all caches. No other thread may use the arena any more.
-    void close() noexcept {
+    ALLOT_OUTLINE_OF(chunk_core) void close() noexcept {
         if constexpr (Policies::per_thread) {
             if (threads_ != nullptr) places::close(threads_);
             threads_ = nullptr;
@@ -101,6 +102,7 @@ template <class Policies> class chunk_core {
     }
     // Takes a batch of blocks from the chunks, returns one and puts the others into the caller's cache. All are
     // `cached` in the block table: the caller marks the one live. Null: no memory. Requires: align is at most a page.
+    ALLOT_OUTLINE_OF(chunk_core)
     ALLOT_NOINLINE std::byte* take(unsigned c, std::size_t align, memory_request& asked) noexcept {
         std::byte* batch[cache_config::max_blocks];
         const bool one = align > classes::unit || config_.limit[c] < 2 || shut_.load(std::memory_order_relaxed);
@@ -119,7 +121,7 @@ template <class Policies> class chunk_core {
     }
     // Puts a block that is `cached` in the block table into the cache, and the blocks that make room for it into the
     // chunks; the block itself where the cache does not take it.
-    ALLOT_NOINLINE void give(unsigned c, std::byte* block) noexcept {
+    ALLOT_OUTLINE_OF(chunk_core) ALLOT_NOINLINE void give(unsigned c, std::byte* block) noexcept {
         std::byte* out[64];
         out[0] = block;
         std::uint32_t n = 1;
@@ -131,7 +133,7 @@ template <class Policies> class chunk_core {
     // ---- caches -------------------------------------------------------------------------------------------
     // While they are shut, the caches are empty and in use: blocks go past them. One thread at a time, without a lock.
     // Returns: whether they are empty.
-    bool set_shut(bool now) noexcept {
+    ALLOT_OUTLINE_OF(chunk_core) bool set_shut(bool now) noexcept {
         {
             const lock_guard alone(flushing_);
             if (now) take_and_empty();
@@ -143,20 +145,20 @@ template <class Policies> class chunk_core {
         return now;
     }
     // Requires that the caller is inside the cache.
-    void empty(cache_type& cache) noexcept {
+    ALLOT_OUTLINE_OF(chunk_core) void empty(cache_type& cache) noexcept {
         std::byte* out[64];
         if (std::byte* const last = cache.take_last()) heap_.give(&last, 1);
         while (const std::uint32_t n = cache.template take_largest<classes>(out, 64)) heap_.give(out, n);
     }
     // Keeps the counts of a thread's cache that ends.
-    void keep_counts([[maybe_unused]] const cache_type& cache) noexcept {
+    ALLOT_OUTLINE_OF(chunk_core) void keep_counts([[maybe_unused]] const cache_type& cache) noexcept {
         if constexpr (counts)
             for (unsigned c = 0; c != max_classes; ++c) uncached_counts_.add(c, cache.counted(c));
     }
 
     // ---- statistics ---------------------------------------------------------------------------------------
     // Sets all but limit, peak and refused.
-    chunk_stats stats() noexcept {
+    ALLOT_OUTLINE_OF(chunk_core) chunk_stats stats() noexcept {
         chunk_stats f;
         const auto now = heap_.snapshot();
         const auto bytes_of = [&](std::size_t n) { return n << heap_.arena().page_shift(); };
@@ -231,7 +233,7 @@ template <class Policies> class chunk_core {
             if (threads_ != nullptr)
                 threads_->for_each([&](thread_cache& mine) { visit(static_cast<const cache_type&>(mine)); });
     }
-    void usage_of(const typename heap_type::state& now, usage_visitor visit) {
+    ALLOT_OUTLINE_OF(chunk_core) void usage_of(const typename heap_type::state& now, usage_visitor visit) {
         for (unsigned c = 0; c != max_classes && classes::bytes_of(c) <= heap_.largest_block(); ++c) {
             class_usage u{classes::bytes_of(c), now.of_class[c], 0, 0, 0};
             const auto add = [&](const auto& counted) {

@@ -53,6 +53,7 @@ template <class Policies> class chunk_heap {
     // Empties all caches into this heap. Called without a lock.
     using flusher = void (*)(void* context) noexcept;
 
+    ALLOT_OUTLINE_OF(chunk_heap)
     chunk_heap(pages_type& pages, const books_of_object& books, std::size_t chunk_bytes, flusher flush,
                void* context) noexcept
         : books_(books), begin_(reinterpret_cast<std::uintptr_t>(pages.arena().begin())),
@@ -83,6 +84,7 @@ template <class Policies> class chunk_heap {
     // ---- blocks of a class --------------------------------------------------------------------------------
     // Allocates up to `wanted` blocks of class c into `out`, marked `cached` in the block table, at multiples of
     // `align`, which is at most a page. Returns their number; 0: no memory.
+    ALLOT_OUTLINE_OF(chunk_heap)
     std::uint32_t take(unsigned c, std::size_t align, std::byte** out, std::uint32_t wanted,
                        memory_request& asked) noexcept {
         if constexpr (Policies::in_tree)
@@ -100,7 +102,7 @@ template <class Policies> class chunk_heap {
         return got;
     }
     // Frees blocks that are out of all caches.
-    void give(std::byte* const* blocks, std::uint32_t n) noexcept {
+    ALLOT_OUTLINE_OF(chunk_heap) void give(std::byte* const* blocks, std::uint32_t n) noexcept {
         const lock_guard hold(lock_);
         for (std::uint32_t i = 0; i != n; ++i) give_locked(blocks[i]);
         if constexpr (Policies::returns_pages)
@@ -109,7 +111,7 @@ template <class Policies> class chunk_heap {
     }
     // Changes the class of a block in place: larger to `to`, smaller to `to` or as near as the fit allows, where that
     // frees enough. Returns its class now; `from`: nothing has changed.
-    unsigned resize(std::byte* block, unsigned from, unsigned to) noexcept {
+    ALLOT_OUTLINE_OF(chunk_heap) unsigned resize(std::byte* block, unsigned from, unsigned to) noexcept {
         const auto address = reinterpret_cast<std::uintptr_t>(block);
         const std::size_t bytes = classes::bytes_of(to), now_has = classes::bytes_of(from);
         if (to < from && now_has - bytes < max(now_has / 4, least_cut)) return from;
@@ -129,21 +131,24 @@ template <class Policies> class chunk_heap {
 
     // ---- blocks of pages ----------------------------------------------------------------------------------
     // See page_blocks.hpp.
+    ALLOT_OUTLINE_OF(chunk_heap)
     std::byte* take_pages(std::size_t pages, std::size_t align, memory_request& asked) noexcept {
         if (ALLOT_UNLIKELY(pages_.is_strained()) && !may_take(asked)) return nullptr;
         return blocks_.take(pages, align, asked);
     }
     std::size_t pages_of(const std::byte* p) const noexcept { return blocks_.pages_of(p); }
-    void give_pages(std::byte* p) noexcept {
+    ALLOT_OUTLINE_OF(chunk_heap) void give_pages(std::byte* p) noexcept {
         blocks_.give(p);
         pages_.notify_unused();
     }
-    bool resize_pages(std::byte* p, std::size_t pages) noexcept { return blocks_.resize(p, pages); }
+    ALLOT_OUTLINE_OF(chunk_heap) bool resize_pages(std::byte* p, std::size_t pages) noexcept {
+        return blocks_.resize(p, pages);
+    }
     void note_growth(std::size_t pages) noexcept { blocks_.note_growth(pages); }
 
     // ---- free pages ----------------------------------------------------------------------------------------
     // Empties the caches and gives all free pages back to the arena. Returns their number.
-    std::size_t reclaim() noexcept {
+    ALLOT_OUTLINE_OF(chunk_heap) std::size_t reclaim() noexcept {
         flush_(context_);
         std::size_t pages = 0;
         while (const std::size_t kept = blocks_.drop_kept()) pages += kept;
@@ -151,7 +156,7 @@ template <class Policies> class chunk_heap {
         return pages + return_pages(true, arena().page_bytes());
     }
     // The k-th way to return memory that no block uses; false: there is no such way.
-    bool return_idle(unsigned way) noexcept {
+    ALLOT_OUTLINE_OF(chunk_heap) bool return_idle(unsigned way) noexcept {
         if (way != 0) return false;
         const std::size_t pages = reclaim();
         pages_.record(watch_event::reclaimed, pages << arena().page_shift());
@@ -161,19 +166,19 @@ template <class Policies> class chunk_heap {
     void open_caches() noexcept { pages_.open_caches(); }
     // Gives free pages back while more than kept_free_bytes() are free; in whole chunks, so that the arena keeps runs
     // for the next chunk.
-    void return_excess() noexcept {
+    ALLOT_OUTLINE_OF(chunk_heap) void return_excess() noexcept {
         excess_.store(false, std::memory_order_relaxed);
         return_pages(false, chunk_);
     }
     // For another client of the arena: also waits for pages that threads of this heap are moving.
-    std::size_t reclaim_for_arena() noexcept {
+    ALLOT_OUTLINE_OF(chunk_heap) std::size_t reclaim_for_arena() noexcept {
         std::size_t pages = reclaim();
         if (pages_in_transit::request{in_transit_}.wait()) pages += return_pages(true, arena().page_bytes());
         return pages;
     }
     // Gives all pages back to the arena. No thread may use the heap any more. Cost: by what was used; see
     // visit_words().
-    void drop_pages() noexcept {
+    ALLOT_OUTLINE_OF(chunk_heap) void drop_pages() noexcept {
         std::size_t left = held_bytes() >> arena().page_shift();
         if (left == 0) return;
         map_.visit_words([&](std::size_t page) {
@@ -183,7 +188,7 @@ template <class Policies> class chunk_heap {
         });
     }
     // Whether fit and counts agree. For tests.
-    bool valid() noexcept {
+    ALLOT_OUTLINE_OF(chunk_heap) bool valid() noexcept {
         const lock_guard hold(lock_);
         std::size_t out = 0;
         for (const std::size_t n : out_) out += n;
@@ -198,7 +203,7 @@ template <class Policies> class chunk_heap {
         std::size_t large = 0, large_pages = 0, kept_pages = 0;
         std::array<std::size_t, max_classes> of_class{}; // blocks, live or cached
     };
-    state snapshot() const noexcept {
+    ALLOT_OUTLINE_OF(chunk_heap) state snapshot() const noexcept {
         const lock_guard hold(lock_);
         return {fit_.bytes(),
                 fit_.live_bytes(),
@@ -215,7 +220,7 @@ template <class Policies> class chunk_heap {
         return fit_.bytes() + (blocks_.pages() << arena().page_shift());
     }
     // Whether an address that begins no block is inside one; for a report of misuse.
-    bool is_inside_a_block(const void* p) const noexcept {
+    ALLOT_OUTLINE_OF(chunk_heap) bool is_inside_a_block(const void* p) const noexcept {
         const std::size_t at = distance(p), page = at >> arena().page_shift();
         const std::uint32_t w = map_.word(page);
         if (w > 1) return true; // a page of a block of whole pages

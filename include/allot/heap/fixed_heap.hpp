@@ -36,6 +36,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     using user_cache = typename caches_type::user_cache;
     template <std::size_t N> using cache_of = slot_cache<N, typename store_type::deferred_type>;
 
+    ALLOT_OUTLINE_OF(fixed_heap)
     fixed_heap(page_provider& provider, const heap_config& config) noexcept : caches_(provider, config, *this) {
         provider.heaps().add(*this);
         provider.books().owe(sizeof *this);
@@ -79,7 +80,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     template <class Cache> void flush(Cache& cache) noexcept { caches_.flush(cache); }
     ALLOT_ALWAYS_INLINE std::byte* pop_cached() noexcept { return caches_.pop_cached(); }
     ALLOT_ALWAYS_INLINE std::byte* pop(detail::memory_request& asked) noexcept { return caches_.pop(asked); }
-    void push(std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(fixed_heap) void push(std::byte* row) noexcept {
         caches_.push(row, [this, row](typename caches_type::shared_cache* cache) { caches_.push_slow(row, cache); });
     }
     void hold(std::byte* row) noexcept
@@ -100,7 +101,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     // ---- pages ------------------------------------------------------------------------------------------------------
 
     // Not forced: keeps one empty page. Where another thread has the lock, the heap is noted for the next page request.
-    std::size_t reclaim(bool forced) noexcept override {
+    ALLOT_OUTLINE_OF(fixed_heap) std::size_t reclaim(bool forced) noexcept override {
         leaving_pages<page> leaving{provider()};
         if (!forced) {
             if (!store().lock().try_lock()) return provider().heaps().note(*this), 0;
@@ -115,7 +116,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
         }
         return leaving.give();
     }
-    bool pins_pages() noexcept override {
+    ALLOT_OUTLINE_OF(fixed_heap) bool pins_pages() noexcept override {
         if (!store().lock().try_lock()) return false;
         const detail::lock_guard hold(store().lock(), detail::adopt_lock);
         const std::size_t all = store().pages().size();
@@ -151,7 +152,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
         leaving_pages<page> leaving_;
     };
 
-    heap_usage usage() noexcept override {
+    ALLOT_OUTLINE_OF(fixed_heap) heap_usage usage() noexcept override {
         heap_usage u;
         const detail::lock_guard hold(store().lock());
         u.name = config().name;
@@ -171,6 +172,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
         return u;
     }
 
+    ALLOT_OUTLINE_OF(fixed_heap)
     void count_types(type_histogram& into, const histogram_budget& budget) noexcept override {
         const detail::lock_guard hold(store().lock());
         const std::size_t all = store().pages().size(), sampled = all < budget.pages ? all : budget.pages;
@@ -202,7 +204,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
         if (living > 0) add(config().type != nullptr ? config().type : &untyped, static_cast<std::uint64_t>(living));
     }
 
-    void visit_pages(page_visitor visit, void* context) noexcept override {
+    ALLOT_OUTLINE_OF(fixed_heap) void visit_pages(page_visitor visit, void* context) noexcept override {
         const detail::lock_guard hold(store().lock());
         const detail::user_call here{detail::user_call::kind::visit};
         store().pages().for_each([&](page& p) {
@@ -244,7 +246,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     }
 
     std::size_t begin_moves() noexcept override { return store().begin_moves() * config().pages; }
-    void end_moves() noexcept override {
+    ALLOT_OUTLINE_OF(fixed_heap) void end_moves() noexcept override {
         marked = 0;
         store().end_moves();
     }
@@ -258,7 +260,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
 
     void set_abandoned(bool now) noexcept override { caches_.set_past_caches(caches_type::abandoned, now); }
     void set_shut(bool now) noexcept override { caches_.set_past_caches(caches_type::shut, now); }
-    void flush_shared() noexcept override { caches_.flush_shared(); }
+    ALLOT_OUTLINE_OF(fixed_heap) void flush_shared() noexcept override { caches_.flush_shared(); }
     void return_all() noexcept override {
         flush_shared();
         full_fence(); // as in enter_quarantine()
@@ -272,7 +274,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     }
     bool has_users() noexcept override { return handles.load(std::memory_order_relaxed) != 0 || users() != 0; }
 
-    std::size_t drop_pages() noexcept override {
+    ALLOT_OUTLINE_OF(fixed_heap) std::size_t drop_pages() noexcept override {
         leaving_pages<page> leaving{provider()};
         drop_pages(leaving);
         return leaving.give();
@@ -284,7 +286,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     }
 
     // No other thread may use the heap meanwhile.
-    bool valid() noexcept override {
+    ALLOT_OUTLINE_OF(fixed_heap) bool valid() noexcept override {
         const detail::lock_guard hold(store().lock());
         bool good = store().pages().valid();
         store().pages().for_each([&](page& p) {
@@ -307,7 +309,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     void collect(bool keeps, leaving_pages<page>& leaving) noexcept {
         if (!caches_.is_releasing_all()) store().collect(keeps && !caches_.is_abandoned(), leaving);
     }
-    std::size_t drop_pages(leaving_pages<page>& leaving) noexcept {
+    ALLOT_OUTLINE_OF(fixed_heap) std::size_t drop_pages(leaving_pages<page>& leaving) noexcept {
         caches_.forget_waiting();
         return store().drop_pages(leaving);
     }

@@ -181,7 +181,7 @@ template <class Store> class slot_caches {
     }
     // Releases from now on go past the caches. Those that began before are waited for; a thread that fills a cache is
     // not, since it may call other code: it empties the cache.
-    void flush_shared() noexcept {
+    ALLOT_OUTLINE_OF(slot_caches) void flush_shared() noexcept {
         full_fence(); // as in borrowed::end_fill()
         for (auto& shared : shared_.all())
             if (auto borrowed = shared_.wait_for(shared)) flush(*borrowed);
@@ -275,7 +275,7 @@ template <class Store> class slot_caches {
         ++users_;
     }
     // Frees all slots of a cache. Requires the store's lock.
-    void put_all_locked(user_cache& cache, std::byte* const* slots) noexcept {
+    ALLOT_OUTLINE_OF(slot_caches) void put_all_locked(user_cache& cache, std::byte* const* slots) noexcept {
         if (cache.size() != 0) store_.put_locked(slots, cache.size());
         cache.set_size(0);
         put_group(cache, true);
@@ -385,6 +385,7 @@ template <class Store> class slot_caches {
         if (cache.is_empty() || !place.take_cached()) store_.take_slots(place, asked);
         return place.row;
     }
+    ALLOT_OUTLINE_OF(slot_caches)
     ALLOT_NOINLINE void make_room_and_push(user_cache& cache, std::byte** slots, std::byte* row) noexcept {
         if (const std::uint32_t now = store_.provider().heaps().shortages(); ALLOT_UNLIKELY(cache.shortages != now)) {
             cache.shortages = now;
@@ -426,7 +427,7 @@ template <class Store> class slot_caches {
         const std::uint32_t left = p.cut.capacity - first, slots = left < cache.group_slots ? left : cache.group_slots;
         cache.set_group(p.row(first), std::size_t{slots} * p.cut.stride, bits);
     }
-    void put_group(user_cache& cache, [[maybe_unused]] bool locked) noexcept {
+    ALLOT_OUTLINE_OF(slot_caches) void put_group(user_cache& cache, [[maybe_unused]] bool locked) noexcept {
         if constexpr (groups) {
             const std::uint64_t bits = cache.bits();
             if (bits == 0) return;
@@ -448,14 +449,14 @@ template <class Store> class slot_caches {
         bool find_waiting() noexcept { return caches.take_waiting(&row, 1) == 1; }
     };
     // Takes one slot, bypassing all caches.
-    ALLOT_NOINLINE std::byte* take_one(detail::memory_request& asked) noexcept {
+    ALLOT_OUTLINE_OF(slot_caches) ALLOT_NOINLINE std::byte* take_one(detail::memory_request& asked) noexcept {
         one_place place{*this};
         store_.take_slots(place, asked);
         return place.row;
     }
     // Takes up to n slots that are free and in no page, before a request fails: from the quarantine, and from shared
     // caches that no thread uses now. Returns their number.
-    std::size_t take_waiting(std::byte** out, std::size_t n) noexcept {
+    ALLOT_OUTLINE_OF(slot_caches) std::size_t take_waiting(std::byte** out, std::size_t n) noexcept {
         if (!lock_walk()) return 0;
         const detail::lock_guard walk(walk_lock_, detail::adopt_lock);
         std::size_t got = store_.guards().leave_quarantine(store_.layout(), out, n);
@@ -470,6 +471,7 @@ template <class Store> class slot_caches {
         return cache.pop(row);
     }
     // Fills a shared cache; while releases go past it, it stays empty.
+    ALLOT_OUTLINE_OF(slot_caches)
     ALLOT_NOINLINE std::byte* refill_shared(shared_place& shared, detail::memory_request& asked) noexcept {
         if (!store_.provider().notifies()) return refill(shared.cache, asked);
         shared.begin_fill();

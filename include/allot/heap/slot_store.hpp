@@ -131,7 +131,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
         provider().note_free_slots();
     }
     // Frees one slot, bypassing all caches. Never waits.
-    ALLOT_NOINLINE void put_one(std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(slot_store) ALLOT_NOINLINE void put_one(std::byte* row) noexcept {
         page& p = page_of_slot(row);
         p.slots.put(p.base(), cut(), &row, 1);
         count(p, 1);
@@ -168,6 +168,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     }
 
     // Frees slots of a group (slots/bitmap.hpp): those behind its first slot whose bits are set.
+    ALLOT_OUTLINE_OF(slot_store)
     void put_group(std::byte* first, std::uint64_t bits) noexcept
         requires groups
     {
@@ -199,7 +200,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     // ---- pages ------------------------------------------------------------------------------------------------------
 
     // Takes empty pages out of the heap. Requires lock(). `keeps_one`: may keep one.
-    void collect(bool keeps_one, leaving_pages<page>& leaving) noexcept {
+    ALLOT_OUTLINE_OF(slot_store) void collect(bool keeps_one, leaving_pages<page>& leaving) noexcept {
         if (pages_.collect(keeps_one, [&](page& p) { leaving.add(p); })) note_empty();
     }
     // Takes all pages out, live rows included; returns their number. No other thread may use the heap meanwhile.
@@ -219,6 +220,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
         const detail::lock_guard hold(lock_);
         pages_.end_moves();
     }
+    ALLOT_OUTLINE_OF(slot_store)
     std::size_t exchange(std::byte* const* old, std::size_t n, std::byte** slots, std::size_t most) noexcept {
         const detail::lock_guard hold(lock_);
         if (n != 0) put_locked(old, n);
@@ -321,7 +323,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     ALLOT_ALWAYS_INLINE void count_locked(page& p, std::uint32_t n) noexcept {
         if (ALLOT_UNLIKELY(p.locked_frees.add(n))) flush_or_defer(p);
     }
-    ALLOT_NOINLINE void flush_or_defer(page& p) noexcept {
+    ALLOT_OUTLINE_OF(slot_store) ALLOT_NOINLINE void flush_or_defer(page& p) noexcept {
         if (pages_.flush_or_defer(p)) note_empty();
     }
     // If the first and the last row of a batch are close, its rows were probably released in address order.
@@ -368,7 +370,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     }
     // Makes a page that was taken a heaplet of this heap, as one that is listed. Before one of its slots is handed out,
     // only a stale address finds it, so the order of the writes is free.
-    page* format(std::byte* memory) noexcept {
+    ALLOT_OUTLINE_OF(slot_store) page* format(std::byte* memory) noexcept {
         page* p;
         if constexpr (Location::out_of_band) p = reinterpret_cast<page*>(memory); // take_page() has made it
         else p = ::new (memory) page;
@@ -394,6 +396,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
         return p;
     }
 
+    ALLOT_OUTLINE_OF(slot_store)
     static slot_geometry cut_for(const heap_config& config, std::size_t page_bytes) noexcept {
         return page::geometry_for(page_bytes, config.row_bytes, config.align, config.header_bytes,
                                   config.out_of_band_count_bytes);

@@ -35,6 +35,7 @@ template <class Rows, class List> class buckets {
     static constexpr std::size_t header = Rows::counting::header_bytes(false) + Rows::guard::row_bytes; // per row
 
     // `most`: the most bytes of pages, as of now. `most_of_row`: index() serves no larger rows.
+    ALLOT_OUTLINE_OF(buckets)
     buckets(page_provider& provider, row_context& context, std::size_t most, std::size_t most_of_row) noexcept
         : provider_(provider), context_(context), classes_(usable(provider.page_bytes()), most <= small_limit),
           largest_(min(classes_.largest() - header, most_of_row)) {
@@ -76,7 +77,7 @@ template <class Rows, class List> class buckets {
     std::size_t row_bytes(std::uint32_t index) const noexcept { return classes_.slot_bytes(index) - header; }
 
     // Bytes that a row of at() may use; 0 where that is null, and the row must be huge.
-    std::size_t capacity_for(std::size_t bytes, std::size_t align) const noexcept {
+    ALLOT_OUTLINE_OF(buckets) std::size_t capacity_for(std::size_t bytes, std::size_t align) const noexcept {
         std::uint32_t index = class_of(bytes);
         if (index == none) return 0;
         if (align == 16)
@@ -104,7 +105,7 @@ template <class Rows, class List> class buckets {
   private:
     using heap_array = std::array<std::atomic<heap*>, size_table::max_classes>;
 
-    ALLOT_NOINLINE std::uint32_t index_above(std::size_t bytes) const noexcept {
+    ALLOT_OUTLINE_OF(buckets) ALLOT_NOINLINE std::uint32_t index_above(std::size_t bytes) const noexcept {
         return bytes <= largest_ ? static_cast<std::uint32_t>(classes_.index_for(bytes + header)) : none;
     }
 
@@ -114,6 +115,7 @@ template <class Rows, class List> class buckets {
         return align_down(page_bytes - sizeof(typename Rows::page) - 64 - 32, std::size_t{8});
     }
 
+    ALLOT_OUTLINE_OF(buckets)
     ALLOT_NOINLINE heap* at_aligned(std::uint32_t index, std::size_t align, memory_request& asked) noexcept {
         if (align == 16 && classes_.aligned_to_16(index) != none)
             return at(static_cast<std::uint32_t>(classes_.aligned_to_16(index)), asked);
@@ -146,6 +148,7 @@ template <class Rows, class List> class buckets {
     bool fits(const heap_config& config) const noexcept {
         return heap::rows_per_page(config, provider_.page_bytes()) != 0;
     }
+    ALLOT_OUTLINE_OF(buckets)
     ALLOT_NOINLINE heap* create(std::atomic<heap*>& heap_slot, std::uint32_t index, std::size_t align,
                                 memory_request& asked) noexcept {
         const heap_config config = plan(index, align);

@@ -75,7 +75,7 @@ template <class Set, class Entry> class row_bins : public Entry {
         release_at<policies>(arena_, row, bin_place<true, decltype(index)>{*this, index});
     }
     // Frees a slot of a row that has ended; through the bin of its heap, if there is one.
-    void give(std::uintptr_t tag, heap_type& heap, std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(row_bins) void give(std::uintptr_t tag, heap_type& heap, std::byte* row) noexcept {
         if (this->enter()) {
             slot_bin<heap_type>& b = bin(heap_tag::index(tag));
             const bool mine = b.tag == tag;
@@ -104,7 +104,7 @@ template <class Set, class Entry> class row_bins : public Entry {
         return any;
     }
     // The same, and frees the bins. They are made again when they are used. No other thread may be inside meanwhile.
-    void close() noexcept {
+    ALLOT_OUTLINE_OF(row_bins) void close() noexcept {
         for_each_bin([](slot_bin<heap_type>& b) { slot_bin<heap_type>::close(&b); });
         if (own_ != nullptr) {
             delete std::exchange(own_, nullptr);
@@ -117,7 +117,7 @@ template <class Set, class Entry> class row_bins : public Entry {
   protected:
     // Makes the table and shows it; false: no memory. A thread's is made before others know of it: the owner never
     // writes table_ while they may.
-    bool make_table() noexcept {
+    ALLOT_OUTLINE_OF(row_bins) bool make_table() noexcept {
         own_ = new (std::nothrow) table(no_bin<heap_type>);
         if (own_ != nullptr) core_.pages().books().owe(sizeof(table)); // the first bin pays for it
         show_bins();
@@ -225,15 +225,15 @@ template <class Set, class Entry> class row_bins : public Entry {
         if (end_ <= index) end_ = index + 1;
     }
     // The owner is inside, and leaves.
-    ALLOT_NOINLINE void push_slow(slot_bin<heap_type>& b, std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(row_bins) ALLOT_NOINLINE void push_slow(slot_bin<heap_type>& b, std::byte* row) noexcept {
         b.heap->push_apart(b, row);
         this->leave();
     }
     // For a row of more than 4 KiB, of another class than its size says, or that release_slow() releases.
-    ALLOT_NOINLINE void release_by_tag(const void* row) noexcept { release(row); }
+    ALLOT_OUTLINE_OF(row_bins) ALLOT_NOINLINE void release_by_tag(const void* row) noexcept { release(row); }
     // For a row of a heap without a bin here, a shared row, or one with a destructor, seal, or guard. A destructor may
     // end this object, if it is a thread's: other managers that it uses may displace this one.
-    ALLOT_NOINLINE void release_slow(std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(row_bins) ALLOT_NOINLINE void release_slow(std::byte* row) noexcept {
         auto& page = rows::page_at(arena_, row);
         const std::uintptr_t tag = rows::tag_of(page, arena_, arena_.offset(row));
         core_type& core = core_;
@@ -257,7 +257,7 @@ template <class Set, class Entry> class row_bins : public Entry {
         return spare != nullptr;
     }
     // Somebody was short of memory since the last refill. Others empty the bins of a thread themselves.
-    ALLOT_COLD void settle_shortage() noexcept {
+    ALLOT_OUTLINE_OF(row_bins) ALLOT_COLD void settle_shortage() noexcept {
         shortages_ = core_.heaps().shortages();
         flush();
     }

@@ -36,13 +36,14 @@ namespace detail {
 //   core(), config()     as the handle's
 template <class Finder, class... Row> struct row_requests {
     // Fails as the oom policy says.
-    static ALLOT_NOINLINE void* allocate(Finder& in, Row... row) {
+    ALLOT_OUTLINE_OF(row_requests) static ALLOT_NOINLINE void* allocate(Finder& in, Row... row) {
         memory_request asked{of(in, row...).bytes};
         asked.judged = std::remove_reference_t<decltype(in.core())>::policies::waits;
         if (void* const got = in.find(asked, row...); ALLOT_LIKELY(got != nullptr)) return got;
         return in.core().climb_or_fail(
             asked, of(in, row...).name, [&] { return in.find(asked, row...); }, [&] { flush(in); });
     }
+    ALLOT_OUTLINE_OF(row_requests)
     static ALLOT_NOINLINE void* try_allocate(Finder& in, Row... row, charge_status* why,
                                              const wait_limit* wait) noexcept {
         memory_request asked{of(in, row...).bytes};

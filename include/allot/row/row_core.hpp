@@ -91,6 +91,7 @@ template <class Set> class row_core {
         return got;
     }
     // The same for a request that charges another account for the row, too (climb_for of account_steps.hpp).
+    ALLOT_OUTLINE_OF(row_core)
     ALLOT_NOINLINE bool climb_with(memory_request& asked, const account_node* by, attempt_ref again,
                                    attempt_ref flush) noexcept {
         auto own = steps(asked, flush);
@@ -141,6 +142,7 @@ template <class Set> class row_core {
         else return (type.align & (type.align - 1)) == 0;
     }
     // A huge row or one in a span, an alignment above 8 that no class of slots has, a type with a check, or misuse.
+    ALLOT_OUTLINE_OF(row_core)
     ALLOT_NOINLINE void* try_allocate_shared_slow(memory_request& asked, const row_type& type,
                                                   std::uint32_t number) noexcept {
         std::size_t bytes = asked.bytes;
@@ -206,11 +208,11 @@ template <class Set> class row_core {
         release_at<policies>(arena().view(), row, shared_place{*this});
     }
     // An address outside the arena: what is in another one is its row, or misuse, which checked builds report.
-    void link_foreign(const void* row) noexcept {
+    ALLOT_OUTLINE_OF(row_core) void link_foreign(const void* row) noexcept {
         if constexpr (policies::counts_anywhere) allot::link(row);
         else ignore_foreign(row);
     }
-    void release_foreign(const void* row) noexcept {
+    ALLOT_OUTLINE_OF(row_core) void release_foreign(const void* row) noexcept {
         if constexpr (policies::counts_anywhere) allot::release(row);
         else ignore_foreign(row);
     }
@@ -227,16 +229,18 @@ template <class Set> class row_core {
         pages_.record(watch_event::row, bytes, type.name);
     }
     // Fails as the oom policy says: throws, or returns null.
-    ALLOT_COLD void* refuse(const memory_request& asked, const char* what) {
+    ALLOT_OUTLINE_OF(row_core) ALLOT_COLD void* refuse(const memory_request& asked, const char* what) {
         if constexpr (policies::oom::raises) raise_no_row(*this, asked, what);
         pages_.record(watch_event::out_of_memory, asked.bytes, what);
         return nullptr;
     }
+    ALLOT_OUTLINE_OF(row_core)
     ALLOT_COLD void refuse_misuse(memory_request& asked, misuse kind, std::size_t bytes, const row_type& type,
                                   const char* heap = "") const noexcept {
         context_.report(kind, heap, &type, nullptr);
         asked.refuse(charge_outcome::misused, bytes, text_of(kind).data());
     }
+    ALLOT_OUTLINE_OF(row_core)
     [[noreturn]] ALLOT_COLD void raise_misuse(memory_request& asked, misuse kind, const row_type& type) {
         refuse_misuse(asked, kind, asked.bytes, type);
         raise_no_row(*this, asked, type.name);
@@ -314,7 +318,7 @@ template <class Set> class row_core {
     }
 
     // Checked builds: call at the manager's end. Reports a handle that is still there, by its heap.
-    void check_handles() noexcept {
+    ALLOT_OUTLINE_OF(row_core) void check_handles() noexcept {
         if constexpr (ALLOT_CHECKED == 0) return;
         heaps().for_each([&](heap_base& heap) {
             if (!heap.has_users()) return;
@@ -326,7 +330,7 @@ template <class Set> class row_core {
     living_handles& handles() noexcept { return handles_; }
 
     // The manager's: reports rows that live to `leaks`, and frees all. No other thread uses it.
-    void end(const leak_sink& leaks) noexcept {
+    ALLOT_OUTLINE_OF(row_core) void end(const leak_sink& leaks) noexcept {
         close_threads();
         buckets_.spare_bins().close_all();
         check_handles();
@@ -343,11 +347,12 @@ template <class Set> class row_core {
     // ---- threads ------------------------------------------------------------------------------------------------
 
     // Frees a slot through the calling thread's bins, if it has any.
+    ALLOT_OUTLINE_OF(row_core)
     void give_to_thread(std::uintptr_t tag, typename rows::heap& heap, std::byte* row) noexcept {
         if (thread_bins<Set>* const mine = known_thread()) mine->give(tag, heap, row);
         else heap.push(row);
     }
-    void close_threads() noexcept {
+    ALLOT_OUTLINE_OF(row_core) void close_threads() noexcept {
         if constexpr (policies::per_thread)
             if (threads_ != nullptr) threads::close(threads_);
     }
@@ -355,14 +360,14 @@ template <class Set> class row_core {
     // ---- statistics, in bytes -----------------------------------------------------------------------------------
 
     // Charged bytes; under ledger::none the pages of its heaps and huge rows.
-    std::size_t held_bytes() const noexcept {
+    ALLOT_OUTLINE_OF(row_core) std::size_t held_bytes() const noexcept {
         if constexpr (policies::charges) return ledger_.used();
         std::size_t pages = huge_.pages();
         heaps().for_each([&](heap_base& heap) { pages += heap.usage().pages; });
         return pages << arena().page_shift();
     }
     // As row_manager has them.
-    std::size_t live_rows() const noexcept {
+    ALLOT_OUTLINE_OF(row_core) std::size_t live_rows() const noexcept {
         std::size_t n = huge_.rows();
         heaps().for_each([&](heap_base& heap) { n += heap.usage().live_rows; });
         return n;
@@ -373,7 +378,7 @@ template <class Set> class row_core {
         });
         if (huge_.rows() != 0) visit(huge_.usage());
     }
-    void report(text_writer& out) const noexcept {
+    ALLOT_OUTLINE_OF(row_core) void report(text_writer& out) const noexcept {
         write_held(out, name(), set_name(), held_bytes(), peak_bytes(), limit_bytes(), arena().page_bytes());
         top_heaps top;
         const auto add = [&](const heap_usage& u) { top.add(u); };
@@ -395,6 +400,7 @@ template <class Set> class row_core {
   private:
     using threads = thread_rows<Set>;
     static constexpr std::uint32_t most_cost = policies::asks ? UINT32_MAX : 0; // of those it asks
+    ALLOT_OUTLINE_OF(row_core)
     ALLOT_NOINLINE void climb_until(memory_request& asked, attempt_ref has_got, attempt_ref flush) {
         auto own = steps(asked, flush);
         auto level = ledger_.steps(most_cost);
@@ -432,6 +438,7 @@ template <class Set> class row_core {
     std::size_t most_bytes(std::size_t limit) const noexcept {
         return min(limit, min(arena().limit(), arena().page_count() << arena().page_shift()));
     }
+    ALLOT_OUTLINE_OF(row_core)
     void open_books()
         requires(policies::in_tree)
     {
@@ -439,7 +446,7 @@ template <class Set> class row_core {
         memory_request asked{bytes};
         if (!ledger_.open_books(bytes, asked)) ledger_.raise_no_books(asked, set_name(), name());
     }
-    void open_threads() noexcept {
+    ALLOT_OUTLINE_OF(row_core) void open_threads() noexcept {
         threads_ = new (std::nothrow) threads(*this);
         if (threads_ == nullptr) return;
         key_ = threads_;
@@ -450,11 +457,11 @@ template <class Set> class row_core {
     }
     thread_bins<Set>* known_thread() noexcept { return threads_ != nullptr ? threads_->known() : nullptr; }
     // For a thread that did not use this manager last. One that only releases has no caches.
-    ALLOT_NOINLINE void release_elsewhere(const void* row) noexcept {
+    ALLOT_OUTLINE_OF(row_core) ALLOT_NOINLINE void release_elsewhere(const void* row) noexcept {
         if (ALLOT_LIKELY(!threads::any_known())) release_shared(row);
         else release_known(row);
     }
-    ALLOT_NOINLINE void release_known(const void* row) noexcept {
+    ALLOT_OUTLINE_OF(row_core) ALLOT_NOINLINE void release_known(const void* row) noexcept {
         if (!arena().contains(row)) return release_foreign(row);
         if (thread_bins<Set>* const mine = known_thread()) mine->release(row);
         else release_shared(row);

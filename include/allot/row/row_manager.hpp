@@ -12,6 +12,7 @@
 #include <allot/core/diagnose.hpp>
 #include <allot/core/values.hpp>
 #include <allot/request/memory_request.hpp>
+#include <allot/row/compiled_rows.hpp>
 #include <allot/row/moving/resize.hpp>
 #include <allot/row/moving/row_mover.hpp>
 #include <allot/row/row_access.hpp>

@@ -23,7 +23,7 @@ template <class Heap> class alignas(64) slot_bin : public Heap::user_cache {
     constexpr slot_bin() noexcept = default;
 
     // A bin of the heap, registered there; null if there is no memory.
-    static slot_bin* open(Heap& heap, memory_request& asked) noexcept {
+    ALLOT_OUTLINE_OF(slot_bin) static slot_bin* open(Heap& heap, memory_request& asked) noexcept {
         if (!heap.provider().books().pay(asked)) return nullptr;
         const std::size_t bytes = bytes_for(heap);
         void* const memory = ::operator new(bytes, std::align_val_t{alignof(slot_bin)}, std::nothrow);
@@ -36,7 +36,7 @@ template <class Heap> class alignas(64) slot_bin : public Heap::user_cache {
         return bin;
     }
     // Frees its slots and its memory.
-    static void close(slot_bin* bin) noexcept {
+    ALLOT_OUTLINE_OF(slot_bin) static void close(slot_bin* bin) noexcept {
         Heap& heap = *bin->heap;
         heap.leave(*bin);
         bin->~slot_bin();

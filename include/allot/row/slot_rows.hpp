@@ -100,7 +100,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         return true;
     }
     // Drops a link. True: it was the last, the row is destroyed, and the caller owns the slot.
-    static bool drop(page& p, std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(slot_rows) static bool drop(page& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return false;
         // At the scope of the function: g++ 12 takes a shorter-lived one for dangling where rows are wiped.
         [[maybe_unused]] const auto word = word_of(p, row);
@@ -134,7 +134,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         else return nullptr;
     }
     // Verifies the seal of a row that is sealed, and calls the destructor of one that is finalized.
-    static void check_and_destroy(page& p, std::byte* row, std::uint32_t state) noexcept {
+    ALLOT_OUTLINE_OF(slot_rows) static void check_and_destroy(page& p, std::byte* row, std::uint32_t state) noexcept {
         if constexpr (Place::on_device) return; // never sealed or finalized
         if (!is_seal_intact(p, row)) report_damage(p, misuse::broken_seal, row);
         if ((state & link_word::constructed) != 0) type_of(p, row)->destroy(row);
@@ -146,6 +146,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         return good;
     }
 
+    ALLOT_OUTLINE_OF(slot_rows)
     static bool is_seal_intact([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
         if constexpr (counting::counts && !Place::on_device)
             return (counting::word(p, row).load() & link_word::sealed) == 0 ||
@@ -197,7 +198,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         else return true;
     }
 
-    static void link(page_header& h, std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(slot_rows) static void link(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if (!is_row(p, row)) return;
         if constexpr (counting::counts) switch (counting::word(p, row).link_slow()) {
@@ -206,32 +207,32 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
             case link_word::link_result::saturated: return report_damage(p, misuse::too_many_links, row);
             }
     }
-    static void release(page_header& h, std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(slot_rows) static void release(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if constexpr (!counting::counts)
             if (!is_row(p, row)) return;
         if (release_if_sole(p, row) || drop(p, row)) heap_of(p).push(row);
     }
-    static bool is_shared(page_header& h, std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(slot_rows) static bool is_shared(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if (!is_live(p, row)) return true;
         if constexpr (counting::counts) return counting::word(p, row).shared();
         return false;
     }
-    static std::size_t capacity(page_header& h, std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(slot_rows) static std::size_t capacity(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if (!is_live(p, row)) return 0;
         if constexpr (counting::counts) return usable_bytes(p.cut) - type_of(p, row)->check_bytes();
         return usable_bytes(p.cut);
     }
-    static void finalize(page_header& h, std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(slot_rows) static void finalize(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if constexpr (Place::on_device) return report(p, misuse::no_host_access, row);
         if (!is_live(p, row)) return;
         if constexpr (counting::counts)
             if (type_of(p, row)->destroy != nullptr) counting::word(p, row).construct();
     }
-    static void seal(page_header& h, std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(slot_rows) static void seal(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if constexpr (Place::on_device) return report(p, misuse::no_host_access, row);
         if (!is_live(p, row)) return;
@@ -241,7 +242,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
             counting::word(p, row).seal();
         }
     }
-    static bool check(page_header& h, std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(slot_rows) static bool check(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if (!is_live(p, row)) return false;
         const bool sealed = is_seal_intact(p, row), good = is_intact(p, row);
@@ -267,7 +268,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         const bool moves = type == nullptr || (type->can_move() && (!Place::on_device || type->moves_as_bytes()));
         return moves ? row_moves::yes : row_moves::pinned;
     }
-    static row_moves mark(page_header& h, std::byte* row, const void* manager) noexcept {
+    ALLOT_OUTLINE_OF(slot_rows) static row_moves mark(page_header& h, std::byte* row, const void* manager) noexcept {
         page& p = static_cast<page&>(h);
         const row_moves now = can_move<true>(p, row, manager);
         if (now != row_moves::yes) return now;
@@ -275,7 +276,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         ++p.marked, ++heap_of(p).marked;
         return now;
     }
-    static heap_base* leaves(page_header& h, std::byte* row, const void* manager) noexcept {
+    ALLOT_OUTLINE_OF(slot_rows) static heap_base* leaves(page_header& h, std::byte* row, const void* manager) noexcept {
         page& p = static_cast<page&>(h);
         const bool is_emptied = p.is_emptied.load(std::memory_order_relaxed);
         return is_emptied && can_move<true>(p, row, manager) == row_moves::yes ? &heap_of(p) : nullptr;
@@ -287,7 +288,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
     // `to` is a free slot of the same heap. The row's flags and seal move along; canaries stay. On a device `to`
     // becomes a row of the same type, and the old one stays until its copy is done.
-    static void move(page_header& h, std::byte* row, std::byte* to) noexcept {
+    ALLOT_OUTLINE_OF(slot_rows) static void move(page_header& h, std::byte* row, std::byte* to) noexcept {
         page& p = static_cast<page&>(h);
         if constexpr (Place::on_device) return start_copy(p, row, to);
         const std::size_t bytes = usable_bytes(p.cut);
@@ -327,7 +328,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
 
     // ---- resize -------------------------------------------------------------------------------------------------
 
-    static row_state state(page_header& h, std::byte* row, const void* manager) noexcept {
+    ALLOT_OUTLINE_OF(slot_rows) static row_state state(page_header& h, std::byte* row, const void* manager) noexcept {
         page& p = static_cast<page&>(h);
         row_state s{.moves = can_move(p, row, manager), .is_of_other = context_of(p).manager != manager};
         if (s.moves == row_moves::not_live) return s;
@@ -361,7 +362,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
             });
     }
     // Null if the slot has no row, or its last link is being dropped. Other threads may use the row meanwhile.
-    static const row_type* live_type(page_header& h, std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(slot_rows) static const row_type* live_type(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if constexpr (counting::counts) {
             if (!counting::word(p, row).has_links()) return nullptr;
@@ -370,6 +371,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         }
         return nullptr;
     }
+    ALLOT_OUTLINE_OF(slot_rows)
     static void visit_live(heap_base& of, heap_base::row_visitor visit, void* context) noexcept {
         for_each_live(static_cast<heap&>(of), [&](page& p, std::byte* row) { visit(context, row, type_of(p, row)); });
     }

@@ -25,7 +25,7 @@ template <class Heap> class spare_bins {
     spare_bins& operator=(const spare_bins&) = delete;
 
     // For a release: the spare bin of a class. Null: there is none yet.
-    slot_bin<Heap>* take(std::uint32_t index) noexcept {
+    ALLOT_OUTLINE_OF(spare_bins) slot_bin<Heap>* take(std::uint32_t index) noexcept {
         std::uintptr_t is = at_[index].load(std::memory_order_relaxed);
         if (is == wanted) return nullptr;
         const std::uintptr_t next = is == nothing ? wanted : nothing;
@@ -37,7 +37,7 @@ template <class Heap> class spare_bins {
         if (ALLOT_UNLIKELY(at_[index].load(std::memory_order_relaxed) == wanted)) make(index, heap, asked);
     }
     // Requires that no other thread uses the manager.
-    void close_all() noexcept {
+    ALLOT_OUTLINE_OF(spare_bins) void close_all() noexcept {
         for (auto& each : at_)
             if (const std::uintptr_t is = each.exchange(nothing, std::memory_order_acquire); is > wanted)
                 slot_bin<Heap>::close(reinterpret_cast<slot_bin<Heap>*>(is));
@@ -46,6 +46,7 @@ template <class Heap> class spare_bins {
   private:
     static constexpr std::uintptr_t nothing = 0, wanted = 1; // else the address of a bin
 
+    ALLOT_OUTLINE_OF(spare_bins)
     ALLOT_NOINLINE void make(std::uint32_t index, Heap& heap, memory_request& asked) noexcept {
         slot_bin<Heap>* const made = slot_bin<Heap>::open(heap, asked);
         if (made == nullptr) return;

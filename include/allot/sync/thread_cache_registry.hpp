@@ -99,13 +99,13 @@ template <class Owner, class Cache> class thread_cache_registry {
     }
     // Empties the caches of all threads, without their help: those that joined before. Requires that this thread is in
     // no cache.
-    void empty_all() noexcept {
+    ALLOT_OUTLINE_OF(thread_cache_registry) void empty_all() noexcept {
         const lock_guard alone(emptying_);
         if (!shut_) static_cast<void>(block_and_empty(false));
     }
     // While they are shut, the caches are empty, and their owners are blocked. As empty_all() else. Returns: whether
     // they are empty.
-    bool set_shut(bool now) noexcept {
+    ALLOT_OUTLINE_OF(thread_cache_registry) bool set_shut(bool now) noexcept {
         const lock_guard alone(emptying_);
         if (now) return block_and_empty(true);
         const lock_guard hold(lock_);
@@ -114,7 +114,7 @@ template <class Owner, class Cache> class thread_cache_registry {
         return false;
     }
     // Call when the owner ends: closes all caches and drops the owner's reference.
-    static void close(thread_cache_registry* registry) noexcept {
+    ALLOT_OUTLINE_OF(thread_cache_registry) static void close(thread_cache_registry* registry) noexcept {
         {
             const lock_guard hold(registry->lock_);
             for (entry* e = registry->entries_.first(); e != nullptr; e = registry->entries_.after(*e))
@@ -148,7 +148,7 @@ template <class Owner, class Cache> class thread_cache_registry {
         last_here<Cache>.table = thread_table::open;
         return true;
     }
-    static void end(void* table) noexcept {
+    ALLOT_OUTLINE_OF(thread_cache_registry) static void end(void* table) noexcept {
         last_here<Cache> = {&no_thread_cache, thread_table::ended};
         auto* const places = static_cast<place*>(table);
         for (std::size_t i = 0; i < groups * places_per_group; ++i) clear(places[i]);
@@ -166,7 +166,7 @@ template <class Owner, class Cache> class thread_cache_registry {
         p = {};
     }
 
-    ALLOT_NOINLINE Cache* known_slow() noexcept {
+    ALLOT_OUTLINE_OF(thread_cache_registry) ALLOT_NOINLINE Cache* known_slow() noexcept {
         if (!any_known()) return nullptr;
         place* const group = group_here();
         for (std::size_t i = 0; i < places_per_group; ++i)
@@ -180,7 +180,7 @@ template <class Owner, class Cache> class thread_cache_registry {
     }
     // This thread's cache for the owner, made at its `uses_before_cache`-th use; null: the thread ends, or there is no
     // memory or place, or the owner was used too seldom.
-    ALLOT_NOINLINE Cache* here_slow() noexcept {
+    ALLOT_OUTLINE_OF(thread_cache_registry) ALLOT_NOINLINE Cache* here_slow() noexcept {
         if (last_here<Cache>.table == thread_table::ended) return nullptr;
         if (places_here() == nullptr && !open_table()) return nullptr;
         place* const p = find_or_take_place(group_here());

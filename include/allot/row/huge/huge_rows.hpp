@@ -53,6 +53,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     huge_rows& operator=(const huge_rows&) = delete;
 
     // Null if the limit, the arena, or host memory for the register is exhausted.
+    ALLOT_OUTLINE_OF(huge_rows)
     std::byte* allocate(std::size_t bytes, std::size_t align, std::uint32_t type, memory_request& asked) noexcept {
         const std::size_t offset = layout::offset_for(align), pages = pages_for(bytes, offset);
         if (pages == 0) return refuse_size(bytes, asked);
@@ -199,7 +200,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         return u;
     }
     // Frees all rows without running destructors.
-    void drop() noexcept {
+    ALLOT_OUTLINE_OF(huge_rows) void drop() noexcept {
         register_.for_each([&](const entry_type&, huge_header& h) { return free(h), true; });
     }
 
@@ -248,7 +249,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
             }
         return true;
     }
-    bool is_seal_intact(huge_header& h) const noexcept {
+    ALLOT_OUTLINE_OF(huge_rows) bool is_seal_intact(huge_header& h) const noexcept {
         if (Place::out_of_band || (word(h, row_of(h)).load() & link_word::sealed) == 0) return true;
         if (seal_fits(*type_of(h), row_of(h), usable_bytes(h))) return true;
         context_.report_damage(misuse::broken_seal, "huge", type_of(h), row_of(h));
@@ -265,13 +266,13 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         header(p).context->report(misuse::interior_pointer, "huge", type_of(header(p)), row);
         return false;
     }
-    static void link(page_header& p, std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(huge_rows) static void link(page_header& p, std::byte* row) noexcept {
         if (!is_row(p, row) || !Counts) return;
         huge_header& h = header(p);
         if (word(h, row).link_slow() == link_word::link_result::saturated)
             h.context->report_damage(misuse::too_many_links, "huge", type_of(h), row);
     }
-    static void release(page_header& p, std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(huge_rows) static void release(page_header& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return;
         huge_header& h = header(p);
         switch (Counts ? word(h, row).drop() : link_word::drop_result::freed) {
@@ -285,7 +286,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     static bool is_shared(page_header& p, std::byte* row) noexcept {
         return !is_row(p, row) || (Counts && word(header(p), row).shared());
     }
-    static std::size_t capacity(page_header& p, std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(huge_rows) static std::size_t capacity(page_header& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return 0;
         huge_header& h = header(p);
         return owner_of(h).usable_bytes(h) - (Counts ? type_of(h)->check_bytes() : 0);
@@ -297,7 +298,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     static void report_no_host_access(page_header& p, std::byte* row) noexcept {
         header(p).context->report(misuse::no_host_access, "huge", type_of(header(p)), row);
     }
-    static void seal(page_header& p, std::byte* row) noexcept {
+    ALLOT_OUTLINE_OF(huge_rows) static void seal(page_header& p, std::byte* row) noexcept {
         if constexpr (Place::out_of_band) return report_no_host_access(p, row);
         if (!is_row(p, row) || !Counts || type_of(header(p))->check == row_check::none) return;
         write_seal(*type_of(header(p)), row, owner_of(header(p)).usable_bytes(header(p)));
@@ -309,7 +310,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         return owner_of(header(p)).is_seal_intact(header(p)) && intact;
     }
 
-    void free(huge_header& h) noexcept {
+    ALLOT_OUTLINE_OF(huge_rows) void free(huge_header& h) noexcept {
         const std::size_t pages = h.pages;
         std::byte* const run = run_of(h);
         if constexpr (Guard::wipes) sys::wipe(row_of(h), usable_bytes(h));
@@ -327,7 +328,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     }
     static heap_base* leaves(page_header&, std::byte*, const void*) noexcept { return nullptr; }
 
-    static row_state state(page_header& p, std::byte* row, const void* manager) noexcept {
+    ALLOT_OUTLINE_OF(huge_rows) static row_state state(page_header& p, std::byte* row, const void* manager) noexcept {
         huge_header& h = header(p);
         if (h.context->manager != manager) return {.is_of_other = true};
         if (row != row_of(h)) return {};
