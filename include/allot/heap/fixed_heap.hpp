@@ -83,11 +83,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     ALLOT_OUTLINE_OF(fixed_heap) void push(std::byte* row) noexcept {
         caches_.push(row, [this, row](typename caches_type::shared_cache* cache) { caches_.push_slow(row, cache); });
     }
-    void hold(std::byte* row) noexcept
-        requires(Guard::waits != 0)
-    {
-        caches_.hold(row);
-    }
+    void hold(std::byte* row) noexcept { caches_.hold(row); }
 
     // ---- guards: as heap_hardening says -----------------------------------------------------------------------------
 

@@ -160,13 +160,13 @@ template <class Store> class slot_caches {
         else make_room_and_push(*cache, cache->slots(), row);
     }
     // Puts a released row into the quarantine and frees the slot of the row that leaves it.
-    void hold(std::byte* row) noexcept
-        requires(Store::guard_type::waits != 0)
-    {
-        store_.guards().enter_quarantine(store_.layout(), row, past_caches_, [this](std::byte* out) {
-            push(out, [&](shared_cache* cache) { push_slow(out, cache); });
-        });
-        store_.report_damage();
+    void hold(std::byte* row) noexcept {
+        if constexpr (Store::guard_type::waits != 0) {
+            store_.guards().enter_quarantine(store_.layout(), row, past_caches_, [this](std::byte* out) {
+                push(out, [&](shared_cache* cache) { push_slow(out, cache); });
+            });
+            store_.report_damage();
+        }
     }
 
     // ---- releases past the caches -----------------------------------------------------------------------------------
@@ -407,9 +407,7 @@ template <class Store> class slot_caches {
         slots[cache.size()] = row;
         cache.set_size(cache.size() + 1);
     }
-    void free_group(user_cache& cache, std::uint64_t bits) noexcept
-        requires groups
-    {
+    void free_group(user_cache& cache, std::uint64_t bits) noexcept {
         if (store_.lock().try_lock()) {
             const detail::lock_guard hold(store_.lock(), detail::adopt_lock);
             cache.set_bits(0);

@@ -169,20 +169,20 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
 
     // Frees slots of a group (slots/bitmap.hpp): those behind its first slot whose bits are set.
     ALLOT_OUTLINE_OF(slot_store)
-    void put_group(std::byte* first, std::uint64_t bits) noexcept
-        requires groups
-    {
-        page& p = page_of_slot(first);
-        p.slots.put_group(p.index(first), bits);
-        count(p, count_bits(bits));
+    void put_group(std::byte* first, std::uint64_t bits) noexcept {
+        if constexpr (groups) {
+            page& p = page_of_slot(first);
+            p.slots.put_group(p.index(first), bits);
+            count(p, count_bits(bits));
+        }
     }
-    void put_group_locked(std::byte* first, std::uint64_t bits) noexcept
-        requires groups
-    {
-        page& p = page_of_slot(first);
-        p.slots.put_group_locked(p.index(first), bits);
-        count_locked(p, count_bits(bits));
-        provider().note_free_slots();
+    void put_group_locked(std::byte* first, std::uint64_t bits) noexcept {
+        if constexpr (groups) {
+            page& p = page_of_slot(first);
+            p.slots.put_group_locked(p.index(first), bits);
+            count_locked(p, count_bits(bits));
+            provider().note_free_slots();
+        }
     }
     page& page_of_slot(std::byte* row) const noexcept { return page_of_row(row, provider().arena().page_mask()); }
     // Whether an address is in a page of this heap.

@@ -64,12 +64,11 @@ template <class Finder, class... Row> struct row_requests {
         std::size_t bytes;
         const char* name;
     };
-    static wanted of(Finder&, std::size_t bytes, const row_type& type) noexcept { return {bytes, type.name}; }
-    static wanted of(Finder& in) noexcept
-        requires(sizeof...(Row) == 0)
-    {
-        return {in.config().row_bytes, in.config().name};
+    static wanted of([[maybe_unused]] Finder& in, const Row&... row) noexcept {
+        if constexpr (sizeof...(Row) == 0) return {in.config().row_bytes, in.config().name};
+        else return any(row...);
     }
+    static wanted any(std::size_t bytes, const row_type& type) noexcept { return {bytes, type.name}; }
 };
 
 } // namespace detail

@@ -59,8 +59,7 @@ template <class Set> class row_core {
           spans_(pages_, context_, most_bytes(value_or<allot::limit>({SIZE_MAX}, values...).bytes)),
           buckets_(pages_, context_, most_bytes(value_or<allot::limit>({SIZE_MAX}, values...).bytes), spans_.least()),
           huge_(pages_, context_) {
-        if constexpr (policies::in_tree)
-            if (books()) open_books();
+        open_books();
         if constexpr (policies::per_thread) open_threads();
     }
     row_core(const row_core&) = delete;
@@ -439,12 +438,13 @@ template <class Set> class row_core {
         return min(limit, min(arena().limit(), arena().page_count() << arena().page_shift()));
     }
     ALLOT_OUTLINE_OF(row_core)
-    void open_books()
-        requires(policies::in_tree)
-    {
-        const std::size_t bytes = sizeof(row_core) + (policies::shares_arena ? 0 : arena_tables::used_bytes());
-        memory_request asked{bytes};
-        if (!ledger_.open_books(bytes, asked)) ledger_.raise_no_books(asked, set_name(), name());
+    void open_books() {
+        if constexpr (policies::in_tree) {
+            if (!books()) return;
+            const std::size_t bytes = sizeof(row_core) + (policies::shares_arena ? 0 : arena_tables::used_bytes());
+            memory_request asked{bytes};
+            if (!ledger_.open_books(bytes, asked)) ledger_.raise_no_books(asked, set_name(), name());
+        }
     }
     ALLOT_OUTLINE_OF(row_core) void open_threads() noexcept {
         threads_ = new (std::nothrow) threads(*this);
