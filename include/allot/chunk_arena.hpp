@@ -1,4 +1,4 @@
-// Umbrella header for chunk arenas: blocks of bytes of any size, the fits that cut them, page policies, and units.
+// Index header for chunk arenas: blocks of bytes of any size, the fits that cut them, page policies, and units.
 #pragma once
 
 #include <allot/chunk/chunk_arena.hpp>

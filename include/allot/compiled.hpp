@@ -18,35 +18,8 @@
 #error "allot: define ALLOT_DEFINE in the one file that makes the library; other files need no allot/compiled.hpp"
 #endif
 
-#include <allot/buffer/charged_blocks.hpp>
-#include <allot/buffers.hpp>
-#include <allot/channel/channels.hpp>
-#include <allot/chunk_arena.hpp>
-#include <allot/device/simulated.hpp>
-#include <allot/device_allocator.hpp>
-#include <allot/device_rows.hpp>
-#include <allot/oom/held_outside.hpp>
-#include <allot/oom/injection.hpp>
-#include <allot/packet/frames.hpp>
-#include <allot/packet/packets.hpp>
-#include <allot/report/device.hpp>
-#include <allot/report/html.hpp>
-#include <allot/report/timeline_log.hpp>
-#include <allot/report/trace.hpp>
-#include <allot/row/moving/row_compactor.hpp>
-#include <allot/row_manager.hpp>
-#include <allot/spill/spill_memory.hpp>
-#include <allot/spill/store/spill_files.hpp>
+#include <allot/allot.hpp>
+#include <allot/device.hpp>
+#include <allot/engine.hpp>
 #include <allot/spill/stored_device.hpp>
-#include <allot/spill/stored_rows.hpp>
-#include <allot/spill/stored_vector.hpp>
-#include <allot/task/operand_graph.hpp>
-#include <allot/task/quota.hpp>
-#include <allot/task/task_cache.hpp>
-#include <allot/use/block_cache.hpp>
-#include <allot/use/containers.hpp>
-#include <allot/use/drill.hpp>
-#include <allot/use/roxie.hpp>
-#include <allot/use/spark.hpp>
-#include <allot/use/thor.hpp>
-#include <allot/watch/recording_reader.hpp>
+#include <allot/tools.hpp>

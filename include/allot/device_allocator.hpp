@@ -1,4 +1,4 @@
-// Umbrella header of the device allocator: the allocator, page::on_device, and units for limits. Include the api
+// Index header of the device allocator: the allocator, page::on_device, and units for limits. Include the api
 // separately: allot/device/cuda.hpp or allot/device/simulated.hpp.
 #pragma once
 

@@ -1,13 +1,13 @@
-"""Every #include of include/allot keeps the ranks of docs/layers.txt."""
+"""Every #include of include/allot keeps the ranks and targets of docs/layers.txt."""
 
 import os
 import sys
 from pathlib import Path
 
-from _layers import check, read_ranks
+from _layers import check, read_layers
 
 include = Path(os.environ["ALLOT_INCLUDE"])
-ranks = read_ranks(include.parent / "docs" / "layers.txt")
-wrong = check(include / "allot", ranks)
-print("\n".join(wrong) or "every header keeps its rank")
+layers = read_layers(include.parent / "docs" / "layers.txt")
+wrong = check(include / "allot", layers)
+print("\n".join(wrong) or "every header keeps its rank and its target")
 sys.exit(1 if wrong else 0)
