@@ -68,6 +68,11 @@ def read_layers(path):
     return read
 
 
+def code_lines(text):
+    """Lines that are neither blank nor a comment."""
+    return sum(1 for line in map(str.strip, text.splitlines()) if line and not line.startswith("//"))
+
+
 def may_include(targets):
     return frozenset().union(*(MAY[target] for target in targets))
 
