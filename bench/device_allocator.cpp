@@ -1,6 +1,6 @@
-// allot_device: host work of an allocate and deallocate in device_allocator, beside a bare best fit over std::map.
+// allot_device_allocator: host work of an allocate and deallocate in device_allocator, beside a best fit over std::map.
 //
-//   allot_device [rounds] [live blocks...]          default: 9 rounds of 100, 1000 and 10000
+//   allot_device_allocator [rounds] [live blocks...]          default: 9 rounds of 100, 1000 and 10000
 //
 // A steady state: a random live block is freed on its stream, and another allocated there. Measured over a device whose
 // calls do nothing, and over the simulated device; the simulator's own part (stream id, capture state, marks) is
