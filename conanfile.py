@@ -21,7 +21,7 @@ class Allot(ConanFile):
     settings = "os", "arch", "compiler", "build_type"
     options = {"lz4": [True, False], "uring": [True, False], "compiled": [False, "static", "shared"]}
     default_options = {"lz4": False, "uring": False, "compiled": False}
-    exports_sources = "include/*", "LICENSE", "CMakeLists.txt", "cmake/*"
+    exports_sources = "include/*", "LICENSE", "CMakeLists.txt", "cmake/*", "docs/layers.txt"
     exports = "include/allot/version.hpp"
     no_copy_source = True
     test_package_folder = "packaging/conan/test_package"

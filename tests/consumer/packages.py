@@ -92,6 +92,20 @@ def targets(work):
     cmake(HERE / "app", work / "installed moved", "-DALLOT_INSTALLED=ON", f"-DCMAKE_PREFIX_PATH={moved}")
 
 
+def alone(work):
+    """The component allot_alone: rows, chunks, accounts and buffers; no header and no target of the others, until all is installed."""
+    cmake(ALLOT, work / "allot", *NO_PROGRAMS)
+    run("cmake", "--install", work / "allot", "--prefix", work / "prefix", "--component", "allot_alone")
+    cmake(HERE / "alone", work / "user", f"-DCMAKE_PREFIX_PATH={work / 'prefix'}")
+    run("cmake", "--build", work / "user")
+    must("query" in run(work / "user/alone"), "the program does not report its account")
+    output = run("cmake", "--build", work / "user", "--target", "no_engine", fails=True)
+    must(re.search("allot/oom/arbiter.hpp.*(No such file|not found)", output), "a header of another target gives another error")
+    run("cmake", "--install", work / "allot", "--prefix", work / "prefix")
+    must("allot::engine is there" in cmake(HERE / "alone", work / "whole", f"-DCMAKE_PREFIX_PATH={work / 'prefix'}", fails=True),
+         "allot::engine is missing where all is installed")
+
+
 def parent_exports(work):
     """A parent project with allot in its tree exports a library that links allot::allot."""
     def engine(name, *options):
@@ -305,6 +319,7 @@ ROWS = {
     "conan": (["conan"], page("Conan")),
     "vcpkg": (["vcpkg"], page("vcpkg")),
     "targets": ([], targets),
+    "alone": ([], alone),
     "parent exports": ([], parent_exports),
     "single header units": (["clang++"], single_header),
     "meson with pkg-config": (["meson", "pkg-config"], meson_with_pkg_config),

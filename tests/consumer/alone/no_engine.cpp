@@ -1,0 +1,4 @@
+// Of another target: it is not installed.
+#include <allot/oom/arbiter.hpp>
+
+int main() {}
