@@ -6,6 +6,8 @@
 #   allot_links_compiled(target [FAULTS])        where ALLOT_COMPILED_PROGRAMS is on: links the compiled library of this build, whose
 #                                                switches are those of allot_program(), and with FAULTS also ALLOT_FAULTS
 #   allot_program_file(target result)            the file by which a script starts the program
+#   allot_label(test source...)                  gives a test the label of the target of docs/layers.txt that all its sources need, named
+#                                                from the root of the repository
 #   allot_wait_longer()                          at the end of a folder: time for an emulator
 #   allot_bench(name [SHORT -O0] SOURCES a.cpp... [LIBRARIES ...])
 #                                                an executable; never checked, never sanitized. SHORT is its optimization in
@@ -60,6 +62,31 @@ function(allot_links_compiled target)
     target_link_libraries(${target} PRIVATE ${library})
 endfunction()
 
+# What each source needs is asked once. Without Python the tests have no labels of targets.
+find_package(Python3 3.9 COMPONENTS Interpreter QUIET)
+if(Python3_FOUND)
+    execute_process(COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/layers/_labels.py ${PROJECT_BINARY_DIR}/allot_needs.cmake --sources
+        COMMAND_ERROR_IS_FATAL ANY)
+    include(${PROJECT_BINARY_DIR}/allot_needs.cmake)
+endif()
+
+function(allot_label test)
+    set(needed)
+    foreach(source IN LISTS ARGN)
+        list(APPEND needed ${allot_needs_${source}})
+    endforeach()
+    list(REMOVE_DUPLICATES needed)
+    list(LENGTH needed different)
+    if(different GREATER 1)
+        list(REMOVE_ITEM needed allot)
+        list(LENGTH needed different)
+    endif()
+    if(different GREATER 1)
+        set(needed allot_tools) # it may include all
+    endif()
+    set_property(TEST ${test} APPEND PROPERTY LABELS ${needed})
+endfunction()
+
 function(allot_example name)
     cmake_parse_arguments(PARSE_ARGV 1 example "" "TIMEOUT" "SOURCES;ARGS;LIBRARIES")
     add_executable(${name} ${example_SOURCES})
@@ -71,6 +98,8 @@ function(allot_example name)
         set(example_TIMEOUT 900) # a guard against hangs: ten times what the longest takes beside eight busy threads
     endif()
     set_tests_properties(example.${name} PROPERTIES LABELS example TIMEOUT ${example_TIMEOUT})
+    list(TRANSFORM example_SOURCES PREPEND examples/ OUTPUT_VARIABLE sources)
+    allot_label(example.${name} ${sources})
 endfunction()
 
 # The program's own file. Where an emulator runs programs: a script that starts both.

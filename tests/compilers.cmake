@@ -46,6 +46,8 @@ function(allot_header_test group compiler headers title) # with more flags
     endif()
     add_test(NAME "${group}.${title}, ${name}" COMMAND ${command} -I${PROJECT_SOURCE_DIR}/include ${source})
     set_tests_properties("${group}.${title}, ${name}" PROPERTIES LABELS "${group};compile" TIMEOUT 1800)
+    list(TRANSFORM headers PREPEND "include/")
+    allot_label("${group}.${title}, ${name}" ${headers})
 endfunction()
 
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include
@@ -88,6 +90,9 @@ function(allot_reject_test compiler title) # with what run.py is told
     add_test(NAME "reject.${title}, ${name}" WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/reject
         COMMAND Python3::Interpreter run.py --compiler ${compiler} --include ${PROJECT_SOURCE_DIR}/include ${ARGN})
     set_tests_properties("reject.${title}, ${name}" PROPERTIES LABELS "reject;compile" TIMEOUT 1800)
+    list(REMOVE_ITEM ARGN --right)
+    list(TRANSFORM ARGN PREPEND "tests/reject/" OUTPUT_VARIABLE sources)
+    allot_label("reject.${title}, ${name}" ${sources})
 endfunction()
 
 allot_way(reject way)

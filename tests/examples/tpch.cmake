@@ -36,3 +36,5 @@ target_link_libraries(tpch_tables PRIVATE tpch_data)
 add_test(NAME example.tpch.tables COMMAND tpch_tables ${CMAKE_CURRENT_BINARY_DIR}/tables ${tpch_parquet})
 set_tests_properties(example.tpch.tables PROPERTIES LABELS example TIMEOUT 300 FIXTURES_REQUIRED tpch_parquet)
 allot_wait_longer()
+get_property(tests DIRECTORY PROPERTY TESTS)
+set_property(TEST ${tests} APPEND PROPERTY LABELS allot_tools) # the program has recordings and the HTML page
