@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The Markdown files name what exists: the files and anchors that they link to, and the headers in `backticks`.
 
-CHANGELOG.md and decisions may name headers that were renamed since; only their links are checked.
+CHANGELOG.md and decisions may name headers that were renamed since; only their links are checked. docs/README.md has a link to each page of docs/.
 """
 import pathlib
 import re
@@ -40,6 +40,8 @@ for document in documents:
             wrong.append(f"{name}: no heading for {to}#{anchor}")
     if name.name != "CHANGELOG.md" and "decisions" not in name.parts:
         wrong += [f"{name}: no header {it}" for it in header.findall(text) if not any(path.endswith(f"/{it}") for path in headers)]
+index = {to for to, _ in link.findall((root / "docs/README.md").read_text())}
+wrong += [f"docs/README.md: no link to {page.name}" for page in (root / "docs").glob("*.md") if page.name not in index | {"README.md"}]
 if not documents:
     wrong = ["no document found"]
 print("\n".join(wrong) or f"{len(documents)} documents: every link and header exists")
