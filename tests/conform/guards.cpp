@@ -55,7 +55,7 @@ TEMPLATE_LIST_TEST_CASE("guard: a link that was written over is reported, and it
         for (std::size_t i = 1; i < all.size(); ++i) heap.release(all[i]);
         auto* const victim = bytes(all[100]); // long back in its heaplet
         std::uint32_t word;
-        allot::sys::read_poisoned(&word, reinterpret_cast<const std::byte*>(victim), 4);
+        allot::detail::sys::read_poisoned(&word, reinterpret_cast<const std::byte*>(victim), 4);
         const std::uint32_t was = word;
         if (round < 8) word = round % 2 != 0 ? 0 : ~word; // what programs write most
         else if (round < 24) word ^= 0xFFu << round % 4 * 8;
@@ -96,7 +96,7 @@ TEST_CASE("guard: links of a page do not show in its rows", "[guard]") {
     int offsets = 0;
     for (std::size_t i = 1; i < 200; ++i) {
         std::uint32_t word;
-        allot::sys::read_poisoned(&word, static_cast<const std::byte*>(all[i]), 4);
+        allot::detail::sys::read_poisoned(&word, static_cast<const std::byte*>(all[i]), 4);
         offsets += word < 65536;
     }
     CHECK(offsets < 5);
@@ -184,7 +184,7 @@ TEST_CASE("guard: two rows' canaries differ, and two heaps'", "[guard]") {
         for (int i = 0; i < 100; ++i) {
             void* const p = heap.allocate();
             std::uint32_t word;
-            allot::sys::read_hidden(&word, static_cast<std::byte*>(p) + allot::capacity(p), 4);
+            allot::detail::sys::read_hidden(&word, static_cast<std::byte*>(p) + allot::capacity(p), 4);
             words.insert(word);
         }
     }

@@ -97,7 +97,7 @@ template <class Slots> void trace(bench_page<Slots>& page, unsigned seed, int st
                 given[at] = false;
                 page.set_count(rows[i], 1);
                 const std::size_t used = std::min<std::size_t>(page.cut.stride - page.cut.header, 16);
-                allot::sys::unpoison(rows[i], used); // as the start of a row does
+                allot::detail::sys::unpoison(rows[i], used); // as the start of a row does
                 std::memset(rows[i], 0xff, used);
                 out.push_back(at);
                 --count;

@@ -39,7 +39,7 @@ TEST_CASE("locks out of order are reported", "[death]") {
     dies(
         [] {
             allot::basic_spin_lock<lock_rank::tree> tree;
-            allot::sys::mutex shape{lock_rank::tree_shape};
+            allot::detail::sys::mutex shape{lock_rank::tree_shape};
             const lock_guard inner(tree);
             const lock_guard outer(shape);
         },

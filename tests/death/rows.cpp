@@ -285,12 +285,12 @@ TEST_CASE("a broken list and a write after release are reported by name", "[deat
     };
     CHECK_THAT(reported([](auto& heap, auto& all) {
                    const std::uint32_t nowhere = 0;
-                   allot::sys::write_poisoned(reinterpret_cast<std::byte*>(all[100]), &nowhere, 4);
+                   allot::detail::sys::write_poisoned(reinterpret_cast<std::byte*>(all[100]), &nowhere, 4);
                    for (int i = 0; i < 400; ++i) static_cast<void>(heap.allocate());
                }),
                ContainsSubstring("its link leads to no slot"));
     CHECK_THAT(reported([](auto& heap, auto& all) {
-                   allot::sys::expose(all.back(), 48);
+                   allot::detail::sys::expose(all.back(), 48);
                    all.back()[40] = 1;
                    for (int i = 0; i < 10; ++i) heap.release(heap.allocate());
                }),

@@ -16,7 +16,7 @@ using namespace allot::literals;
 using allot::account;
 using allot::limit;
 using allot::name;
-namespace fault = allot::sys::fault;
+namespace fault = allot::detail::sys::fault;
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 using namespace allot::literals;
 namespace device = allot::device;
-namespace fault = allot::sys::fault;
+namespace fault = allot::detail::sys::fault;
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 using namespace allot::literals;
-namespace fault = allot::sys::fault;
+namespace fault = allot::detail::sys::fault;
 
 namespace {
 

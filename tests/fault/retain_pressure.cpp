@@ -23,9 +23,9 @@ template <class Set> outcome under_pressure() {
     std::byte* const one = pages.take();
     one[0] = std::byte{1};
     pages.give(one, 1);
-    allot::sys::fault::fail_nth(1, 2);
+    allot::detail::sys::fault::fail_nth(1, 2);
     std::byte* const run = pages.take(30);
-    allot::sys::fault::fail_nth(0);
+    allot::detail::sys::fault::fail_nth(0);
     const outcome was{run != nullptr, pages.stats().returned};
     if (run != nullptr) pages.give(run, 30);
     CHECK(pages.valid());

@@ -24,7 +24,7 @@ using allot::home_status;
 using allot::kept_bytes;
 using allot::name;
 using allot::spill_files;
-namespace fault = allot::sys::fault;
+namespace fault = allot::detail::sys::fault;
 
 namespace {
 

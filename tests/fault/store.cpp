@@ -20,11 +20,11 @@ namespace {
 
 using in_store = allot::stored<allot::buffer>;
 
-class set_clock final : allot::sys::fault::stage {
+class set_clock final : allot::detail::sys::fault::stage {
   public:
-    set_clock() { allot::sys::fault::director = this; }
+    set_clock() { allot::detail::sys::fault::director = this; }
     set_clock(const set_clock&) = delete;
-    ~set_clock() { allot::sys::fault::director = nullptr; }
+    ~set_clock() { allot::detail::sys::fault::director = nullptr; }
     void pass(std::uint64_t ms) { now_ += ms * 1'000'000; }
 
   private:

@@ -45,11 +45,11 @@ struct quiet_on_device : allot::policies<on_simulated, allot::ledger::tree, allo
 constexpr allot::page_bytes small{64_KiB};
 
 // While it lives the library's time does not pass: a thread that sleeps until then goes on only when it is woken.
-class stopped_clock final : allot::sys::fault::stage {
+class stopped_clock final : allot::detail::sys::fault::stage {
   public:
-    stopped_clock() { allot::sys::fault::director = this; }
+    stopped_clock() { allot::detail::sys::fault::director = this; }
     stopped_clock(const stopped_clock&) = delete;
-    ~stopped_clock() { allot::sys::fault::director = nullptr; }
+    ~stopped_clock() { allot::detail::sys::fault::director = nullptr; }
     void until_asleep(int threads) const {
         while (asleep_ != threads) std::this_thread::yield();
     }

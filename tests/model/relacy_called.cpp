@@ -8,9 +8,9 @@
 #include <allot/sys/thread.hpp>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 inline std::uintptr_t simulated_thread() noexcept { return rl::thread_index() + 1; }
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI
 #define thread_token simulated_thread
 #include <allot/sync/called_list.hpp>

@@ -208,7 +208,7 @@ TEST_CASE("fork waits for each kind of exclusive right of another thread", "[pro
     if (!ALLOT_FORK) SKIP("needs ALLOT_FORK");
     CHECK_FALSE(waits_for([] {}, [] {}, 9s));
 
-    allot::sys::mutex mutex{allot::lock_rank::leaf};
+    allot::detail::sys::mutex mutex{allot::lock_rank::leaf};
     CHECK(waits_for([&] { mutex.lock(); }, [&] { mutex.unlock(); }));
     CHECK(waits_for([&] { mutex.try_lock(); }, [&] { mutex.unlock(); }));
     allot::spin_lock spin;
@@ -257,12 +257,12 @@ TEST_CASE("fork waits for each kind of exclusive right of another thread", "[pro
         },
         [&] { mutex.unlock(); }));
     // A thread that sleeps until there is memory has rights on which nobody else waits.
-    allot::sys::parking place;
+    allot::detail::sys::parking place;
     std::atomic<long> sleeps{0};
     std::thread sleeper([&] {
         const allot::detail::pages_in_transit::request waits(transit);
         sleeps = support::this_thread();
-        place.wait_until(allot::sys::parking::never);
+        place.wait_until(allot::detail::sys::parking::never);
     });
     while (sleeps == 0) std::this_thread::yield();
     support::until_asleep(sleeps);

@@ -334,7 +334,8 @@ TEST_CASE("a limit bounds resident memory where the process has no mapping left"
               blocks.trim();
               user<allot::chunk_arena<in_tree_runs>> had{blocks};
               for (int i = 0; i != 5; ++i) had.add(9_MiB); // the system may make huge OS pages of them
-              const std::size_t os_page = allot::sys::os_page_bytes(), space = os_page << 22; // two million mappings
+              const std::size_t os_page = allot::detail::sys::os_page_bytes(),
+                                space = os_page << 22; // two million mappings
               auto* const none = static_cast<std::byte*>(
                   ::mmap(nullptr, space, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
               std::size_t at = 0; // every second page is a mapping of its own

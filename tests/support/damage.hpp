@@ -41,13 +41,13 @@ class damage_log {
 
 // Writes where a free row lies, as a stray pointer would: past the checkers that see poisoned memory.
 inline void stray_write(void* at, const void* from, std::size_t bytes) {
-    allot::sys::write_poisoned(static_cast<std::byte*>(at), from, bytes);
+    allot::detail::sys::write_poisoned(static_cast<std::byte*>(at), from, bytes);
 }
 // Changes a byte behind a row, as a write past its end would: past them, too.
 inline void stray_change(void* at) {
     auto* const place = static_cast<std::byte*>(at);
     std::byte byte;
-    allot::sys::read_hidden(&byte, place, 1);
+    allot::detail::sys::read_hidden(&byte, place, 1);
     byte ^= std::byte{1};
-    allot::sys::write_hidden(place, &byte, 1);
+    allot::detail::sys::write_hidden(place, &byte, 1);
 }

@@ -27,7 +27,7 @@
 
 namespace support {
 
-class stage final : allot::sys::fault::stage {
+class stage final : allot::detail::sys::fault::stage {
   public:
     static constexpr std::uint64_t never = UINT64_MAX;
 
@@ -47,13 +47,13 @@ class stage final : allot::sys::fault::stage {
     void add(std::function<void()> plays) { roles_.push_back({std::move(plays)}); }
     /// Returns when all roles have ended.
     void play() {
-        allot::sys::fault::director = this;
+        allot::detail::sys::fault::director = this;
         while (crew().size() < roles_.size()) crew().push_back(std::make_unique<hand>(stack_of(crew().size())));
         for (std::size_t i = 0; i != roles_.size(); ++i) crew()[i]->serves = this, crew()[i]->part = i;
         over_.store(0, std::memory_order_relaxed);
         let_go_on(choose());
         over_.wait(0);
-        allot::sys::fault::director = nullptr;
+        allot::detail::sys::fault::director = nullptr;
     }
 
     /// The next play has new threads, on the same stacks. Others remember addresses of objects that they used, which

@@ -33,7 +33,7 @@ struct spilling : allot::policies<allot::ledger::tree, allot::spill::chain> {};
 TEST_CASE("readers of a row that is resized never read freed memory", "[threads][resize]") {
     allot::row_manager<allot::policies<>> rows{allot::limit{64_MiB}, allot::page_bytes{64_KiB}};
     struct {
-        allot::sys::shared_mutex readers;
+        allot::detail::sys::shared_mutex readers;
         std::uint64_t* numbers;
         std::size_t count; // that are written
     } table{};

@@ -18,8 +18,8 @@ TEST_CASE("rows that share 8 bytes are poisoned and exposed by two threads at on
         all.emplace_back([&, t] {
             std::byte* const mine = memory + bytes * t;
             for (int i = 0; i < (ALLOT_ASAN ? 30000000 : 1000); ++i) {
-                allot::sys::poison(mine, bytes);
-                allot::sys::unpoison(mine, bytes);
+                allot::detail::sys::poison(mine, bytes);
+                allot::detail::sys::unpoison(mine, bytes);
 #if ALLOT_ASAN
                 if (__asan_region_is_poisoned(mine, bytes) != nullptr) ++wrong;
 #endif
@@ -27,6 +27,6 @@ TEST_CASE("rows that share 8 bytes are poisoned and exposed by two threads at on
         });
     for (auto& t : all) t.join();
     CHECK(wrong == 0);
-    for (std::size_t t = 0; t < rows; ++t) allot::sys::expose(memory + bytes * t, bytes);
+    for (std::size_t t = 0; t < rows; ++t) allot::detail::sys::expose(memory + bytes * t, bytes);
     std::memset(memory, 1, sizeof memory);
 }

@@ -66,7 +66,7 @@ using allot::charge_outcome;
 using allot::charge_status;
 using allot::name;
 using soak::dice;
-namespace fault = allot::sys::fault;
+namespace fault = allot::detail::sys::fault;
 namespace oom = allot::oom;
 
 // Named, so that texts say the same with each compiler.

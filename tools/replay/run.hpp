@@ -152,7 +152,7 @@ template <class Subject> class run_of {
     std::unique_ptr<place[]> places_;
     std::atomic<std::size_t> refused_{0}, left_out_{0};
     std::atomic<std::uint32_t> next_{0}; // operation, where bytes are measured
-    const std::size_t page_ = allot::sys::os_page_bytes();
+    const std::size_t page_ = allot::detail::sys::os_page_bytes();
 };
 
 } // namespace replay

@@ -141,7 +141,7 @@ class sqlite_pages final : public reclaimer {
                                                &fetch, &unpin,  &rekey, &truncate, &destroy, &shrink};
             return sqlite3_config(SQLITE_CONFIG_PCACHE2, &mine);
         });
-        fences_ = !sys::prepare_process_fence();
+        fences_ = !allot::detail::sys::prepare_process_fence();
         at = this;
         detail::sqlite.drop_pages = [](std::size_t bytes) noexcept { return at->drop(bytes) != 0; };
     }
@@ -156,7 +156,7 @@ class sqlite_pages final : public reclaimer {
             if (c->unused() != 0) c->entry.block_owner(), has_some = true;
         if (!has_some) return false;
         if (fences_) full_fence();
-        else if (!sys::process_fence()) {
+        else if (!allot::detail::sys::process_fence()) {
             for (cache* c = first_; c != nullptr; c = c->next) c->entry.unblock_owner();
             return false;
         }

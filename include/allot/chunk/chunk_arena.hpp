@@ -334,7 +334,7 @@ template <class Set> class chunk_arena {
     }
     // Its own bytes, the first and last OS pages of its block table, and those of its arena's tables.
     void open_books() {
-        const std::size_t bytes = sizeof(chunk_arena) + 4 * sys::os_page_bytes() +
+        const std::size_t bytes = sizeof(chunk_arena) + 4 * detail::sys::os_page_bytes() +
                                   (policies::shares_arena ? 0 : detail::arena_tables::used_bytes());
         detail::memory_request asked{bytes};
         if (!ledger_.open_books(bytes, asked)) core_.close(), ledger_.raise_no_books(asked, set_name(), name_);
@@ -391,13 +391,13 @@ template <class Set> class chunk_arena {
     ALLOT_ALWAYS_INLINE void put(unsigned c, std::size_t at, const void* p) noexcept {
         auto* const start = const_cast<std::byte*>(static_cast<const std::byte*>(p));
         core_.map().set(at, map::cached(c));
-        if constexpr (host_access) sys::poison(start, core_.config().bytes[c]);
+        if constexpr (host_access) detail::sys::poison(start, core_.config().bytes[c]);
         if (ALLOT_UNLIKELY(!core_.push(c, start))) core_.give(c, start);
     }
     // Makes a block that is `cached` in the block table live. It is poisoned until then.
     ALLOT_ALWAYS_INLINE block start(std::byte* p, unsigned c) noexcept {
         core_.map().set(core_.heap().distance(p), map::live(c));
-        if constexpr (host_access) sys::unpoison(p, core_.config().bytes[c]);
+        if constexpr (host_access) detail::sys::unpoison(p, core_.config().bytes[c]);
         return {p, core_.config().bytes[c]};
     }
 

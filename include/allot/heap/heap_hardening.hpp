@@ -38,7 +38,7 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
 
   public:
     explicit heap_hardening(std::size_t slots_of_page) noexcept : quarantine_(slots_of_page) {
-        if constexpr (has_canary<Guard>) canary_.secret = static_cast<std::uint32_t>(sys::object_secret(this));
+        if constexpr (has_canary<Guard>) canary_.secret = static_cast<std::uint32_t>(detail::sys::object_secret(this));
     }
     heap_hardening(const heap_hardening&) = delete;
     heap_hardening& operator=(const heap_hardening&) = delete;
@@ -71,14 +71,14 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
     // ---- pages and slots; requires the heap's lock ----------------------------------------------------------
 
     void begin_page([[maybe_unused]] const heap_layout& of, [[maybe_unused]] page& p) const noexcept {
-        if constexpr (encodes) p.slots.encode(static_cast<std::uint32_t>(sys::object_secret(this) >> 32), of.cut);
+        if constexpr (encodes) p.slots.encode(static_cast<std::uint32_t>(detail::sys::object_secret(this) >> 32), of.cut);
         if constexpr (has_canary<Guard>) p.guarded = canary_;
     }
     // Call when a slot is handed out for the first time.
     void begin_slot(const heap_layout& of, std::byte* row) const noexcept {
         if constexpr (Guard::wipes) {
             page::expose(of.cut, row);
-            sys::wipe(row, usable(of));
+            detail::sys::wipe(row, usable(of));
             page::poison(of.cut, row);
         }
         guard_row(of, row);
@@ -101,8 +101,8 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
         if constexpr (Guard::wipes) {
             const std::size_t bytes = std::size_t{p.fresh.load(std::memory_order_relaxed)} * p.cut.stride;
             if (bytes == 0) return;
-            sys::expose(p.base(), of.page_bytes()); // until it returns to the arena
-            sys::wipe(p.row(0), bytes - p.cut.header);
+            detail::sys::expose(p.base(), of.page_bytes()); // until it returns to the arena
+            detail::sys::wipe(p.row(0), bytes - p.cut.header);
         }
     }
 
@@ -160,7 +160,7 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
         page::expose(of.cut, row);
         const bool good = is_filled(row, usable(of), quarantine_byte<Guard>);
         if constexpr (Guard::wipes)
-            if (!good) sys::wipe(row, usable(of));
+            if (!good) detail::sys::wipe(row, usable(of));
         page::poison(of.cut, row);
         if (good) return;
         page& p = page_at<page>(of.provider.arena().view(), row);

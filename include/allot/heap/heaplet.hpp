@@ -109,18 +109,18 @@ struct alignas(64) heaplet : page_header {
     // Of a new page.
     void hide_slots(std::size_t page_bytes) noexcept {
         const std::size_t from = cut.first - cut.header;
-        if (!Location::on_device && ends(cut) == sys::unit_ends::own) sys::hide(base() + from, page_bytes - from);
+        if (!Location::on_device && ends(cut) == detail::sys::unit_ends::own) detail::sys::hide(base() + from, page_bytes - from);
     }
     // The slot is free.
     ALLOT_ALWAYS_INLINE static void poison(const slot_geometry& cut, std::byte* row) noexcept {
-        if constexpr (!Location::on_device) sys::poison(row, usable(cut), ends(cut));
+        if constexpr (!Location::on_device) detail::sys::poison(row, usable(cut), ends(cut));
     }
     // It holds a row; the contents are unspecified, or those from before poison().
     ALLOT_ALWAYS_INLINE static void unpoison(const slot_geometry& cut, std::byte* row) noexcept {
-        if constexpr (!Location::on_device) sys::unpoison(row, usable(cut), ends(cut));
+        if constexpr (!Location::on_device) detail::sys::unpoison(row, usable(cut), ends(cut));
     }
     static void expose(const slot_geometry& cut, std::byte* row) noexcept {
-        if constexpr (!Location::on_device) sys::expose(row, usable(cut), ends(cut));
+        if constexpr (!Location::on_device) detail::sys::expose(row, usable(cut), ends(cut));
     }
 
     // Slots handed out and not counted as freed: too many while frees are not counted yet. Requires the heap's lock.
@@ -145,9 +145,9 @@ struct alignas(64) heaplet : page_header {
 
   private:
     // Two rows share a unit only where nothing lies between them.
-    static sys::unit_ends ends(const slot_geometry& cut) noexcept {
+    static detail::sys::unit_ends ends(const slot_geometry& cut) noexcept {
         const bool apart = cut.header + Guard::row_bytes != 0 || (cut.first | cut.stride) % 8 == 0;
-        return apart ? sys::unit_ends::own : sys::unit_ends::shared;
+        return apart ? detail::sys::unit_ends::own : detail::sys::unit_ends::shared;
     }
 };
 

@@ -297,7 +297,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     // A link count of 0 marks a slot that holds no row. Requires has_counts().
     static void clear_count(std::byte* row) noexcept {
         constexpr std::uint32_t none = 0;
-        sys::write_hidden(row - sizeof none, &none, sizeof none);
+        detail::sys::write_hidden(row - sizeof none, &none, sizeof none);
     }
     // The page may hold counts of rows that another heap dropped, or other bytes that look like one.
     void clear_counts(page& p) const noexcept {

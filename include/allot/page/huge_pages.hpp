@@ -28,7 +28,7 @@ template <huge_options Options> struct huge_pages {
 
     static arena_range make(const detail::range_request& request) noexcept {
         const std::size_t page = detail::page_size_for(request, Options.page);
-        const std::size_t memory = sys::physical_memory();
+        const std::size_t memory = detail::sys::physical_memory();
         const std::size_t bytes = request.reserve_bytes != 0 ? request.reserve_bytes : Options.reserve;
         const std::size_t unit = std::max(page, Options.huge_page);
         const std::size_t all =
@@ -38,26 +38,26 @@ template <huge_options Options> struct huge_pages {
         if (range.begin == nullptr) return range;
         range.lock = Options.lock;
         const bool fits = range.bytes == whole && request.limit >= Options.huge_page;
-        if (fits && sys::replace_by_huge(range.begin, range.bytes, Options.huge_page)) {
+        if (fits && detail::sys::replace_by_huge(range.begin, range.bytes, Options.huge_page)) {
             range.committed = true;
             range.preallocated = Options.huge_page;
             range.page_kind = "hugetlb";
         } else {
             const std::size_t gone = fits ? whole : 0;
-            if (range.front != 0) sys::unmap(range.begin - range.front, range.front);
-            if (gone < range.mapping) sys::unmap(range.begin + gone, range.mapping - gone);
+            if (range.front != 0) detail::sys::unmap(range.begin - range.front, range.front);
+            if (gone < range.mapping) detail::sys::unmap(range.begin + gone, range.mapping - gone);
             range = detail::reserve_range(page, bytes != 0 ? bytes : detail::default_reserve(request.limit, memory));
             if (range.begin == nullptr) return range;
             range.returns_pages = true;
             range.lock = Options.lock;
-            range.transparent_huge = request.is_for_huge_pages() && sys::has_transparent_huge();
+            range.transparent_huge = request.is_for_huge_pages() && detail::sys::has_transparent_huge();
             if (range.transparent_huge) {
                 range.page_kind = "transparent";
-                sys::advise_huge(range.begin, range.mapping); // one mapping, not two
+                detail::sys::advise_huge(range.begin, range.mapping); // one mapping, not two
                 range.advised = true;
             }
         }
-        if (Options.dont_dump) sys::dont_dump(range.begin, range.mapping);
+        if (Options.dont_dump) detail::sys::dont_dump(range.begin, range.mapping);
         return range;
     }
 };

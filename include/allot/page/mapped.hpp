@@ -29,12 +29,12 @@ template <mapped_options Options> struct mapped {
         const std::size_t bytes = request.reserve_bytes != 0 ? request.reserve_bytes
                                   : Options.reserve != 0
                                       ? Options.reserve
-                                      : detail::default_reserve(request.limit, sys::physical_memory());
+                                      : detail::default_reserve(request.limit, detail::sys::physical_memory());
         arena_range range = detail::reserve_range(page, bytes);
         range.returns_pages = true;
         range.transparent_huge = Options.transparent_huge && request.is_for_huge_pages();
         range.lock = Options.lock;
-        if (range.begin != nullptr && Options.dont_dump) sys::dont_dump(range.begin, range.mapping);
+        if (range.begin != nullptr && Options.dont_dump) detail::sys::dont_dump(range.begin, range.mapping);
         return range;
     }
 };

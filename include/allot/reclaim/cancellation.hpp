@@ -36,7 +36,7 @@ class cancellation {
 
   private:
     struct place {
-        place(cancellation* in, sys::parking& where) noexcept : of(in), spot(where) {
+        place(cancellation* in, detail::sys::parking& where) noexcept : of(in), spot(where) {
             if (of == nullptr) return;
             const detail::lock_guard hold(of->lock_);
             of->places_.add(*this);
@@ -49,7 +49,7 @@ class cancellation {
             of->places_.remove(*this);
         }
         cancellation* const of;
-        sys::parking& spot;
+        detail::sys::parking& spot;
         list_hook<place> hook{};
     };
 
@@ -57,7 +57,7 @@ class cancellation {
     /// For waits: a place to be signalled from construction to the end.
     class sleeper {
       public:
-        sleeper(cancellation* of, sys::parking& spot) noexcept
+        sleeper(cancellation* of, detail::sys::parking& spot) noexcept
             : at_(of, spot), at_other_(of != nullptr ? of->other_ : nullptr, spot) {}
         bool is_cancelled() const noexcept { return at_.of != nullptr && at_.of->is_cancelled(); }
 

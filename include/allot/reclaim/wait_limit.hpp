@@ -28,8 +28,8 @@ struct wait_limit {
 
     // On fine_clock.
     std::uint64_t deadline() const noexcept {
-        if (most.ms == forever.ms) return sys::parking::never;
-        const std::uint64_t now = sys::fine_clock::now(), longest = (sys::parking::never - 1 - now) / 1'000'000;
+        if (most.ms == forever.ms) return detail::sys::parking::never;
+        const std::uint64_t now = sys::fine_clock::now(), longest = (detail::sys::parking::never - 1 - now) / 1'000'000;
         return now + (most.ms < longest ? most.ms : longest) * 1'000'000;
     }
 };

@@ -142,7 +142,7 @@ class html_page {
         if (error_) return;
         char run[512];
         text_writer this_run{run};
-        sys::write_this_run(this_run);
+        detail::sys::write_this_run(this_run);
         out_.html("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>")
             .text(title)

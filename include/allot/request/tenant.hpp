@@ -90,7 +90,7 @@ class caching_tenant : public tenant {
     /// While they are shut the caches stay empty. One thread at a time. Returns: whether they are empty.
     virtual bool set_shut(bool now) noexcept = 0;
 
-    sys::mutex lock_{lock_rank::waits};
+    detail::sys::mutex lock_{lock_rank::waits};
     unsigned reasons_ = 0;
     bool are_empty_ = false;
 };

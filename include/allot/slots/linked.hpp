@@ -123,12 +123,12 @@ struct linked {
         }
         static std::uint32_t link(const Code& code, const std::byte* row) noexcept {
             std::uint32_t next;
-            sys::read_poisoned(&next, row, sizeof next);
+            detail::sys::read_poisoned(&next, row, sizeof next);
             return code.read(row, next);
         }
         static void set_link(const Code& code, std::byte* row, std::uint32_t next) noexcept {
             next = code.write(row, next);
-            sys::write_poisoned(row, &next, sizeof next);
+            detail::sys::write_poisoned(row, &next, sizeof next);
         }
 
         std::atomic<std::uint32_t> head_{0};

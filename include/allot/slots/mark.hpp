@@ -57,8 +57,8 @@ class slot_marks {
   private:
     using byte_word = std::atomic<std::uint8_t>;
 
-    static sys::hidden_ref<std::uint32_t> count_word(std::byte* row) noexcept {
-        return sys::hidden_ref<std::uint32_t>(*(reinterpret_cast<std::uint32_t*>(row) - 1));
+    static detail::sys::hidden_ref<std::uint32_t> count_word(std::byte* row) noexcept {
+        return detail::sys::hidden_ref<std::uint32_t>(*(reinterpret_cast<std::uint32_t*>(row) - 1));
     }
 
     byte_word* bytes_; // null: the marks are in count words

@@ -46,7 +46,7 @@ class pin_request {
   private:
     wait_limit left() const noexcept {
         wait_limit now = most_;
-        if (end_ == sys::parking::never) return now;
+        if (end_ == detail::sys::parking::never) return now;
         const std::uint64_t at = sys::fine_clock::now();
         now.most = time_span{at < end_ ? (end_ - at + 999'999) / 1'000'000 : 0};
         return now;

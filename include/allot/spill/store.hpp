@@ -68,7 +68,7 @@ class store final : public reclaimer {
     using object = detail::stored_object;
     using state = spill::entry_state;
     using event = spill::entry_event;
-    using guard = detail::lock_guard<sys::mutex>;
+    using guard = detail::lock_guard<detail::sys::mutex>;
     using pin_kind = detail::pin_kind;
     using permit = detail::write_backoff::permit;
     using leave_step = detail::leave_step;
@@ -243,7 +243,7 @@ class store final : public reclaimer {
             const guard hold(lock_);
             if (e.state != state::away) continue;
             step(e, event::read);
-            e.mover = sys::thread_token();
+            e.mover = detail::sys::thread_token();
             break;
         }
         object* const made = e.restore(e.kept, pin_request{to}, why);
@@ -356,7 +356,7 @@ class store final : public reclaimer {
     }
 
   private:
-    static bool moves(const entry& e) noexcept { return e.is_moved() && e.mover == sys::thread_token(); }
+    static bool moves(const entry& e) noexcept { return e.is_moved() && e.mover == detail::sys::thread_token(); }
     static void step(entry& e, event by) noexcept {
         ALLOT_ASSERT(spill::is_legal(e.state, by), "an entry's state takes the event");
         e.state = spill::after(e.state, by);
@@ -447,7 +447,7 @@ class store final : public reclaimer {
     void begin_leave(entry& e) noexcept {
         queues_.pull(e);
         step(e, event::leave);
-        e.mover = sys::thread_token();
+        e.mover = detail::sys::thread_token();
     }
     // Returns what is to be done: to write it, or, where its home keeps it, nothing. Else it stays, since others have
     // views of it; it is pinned by now; or it has no room at its home: `why`.
@@ -565,7 +565,7 @@ class store final : public reclaimer {
 
     account& of_;
     home& home_;
-    mutable sys::mutex lock_{lock_rank::store};
+    mutable detail::sys::mutex lock_{lock_rank::store};
     detail::entry_queues queues_;
     detail::entry_waits waits_;
     detail::write_backoff backoff_;

@@ -15,6 +15,6 @@ inline void pause() noexcept {
     asm volatile("isb");
 #endif
 }
-inline void yield() noexcept { sys::yield_thread(); }
+inline void yield() noexcept { detail::sys::yield_thread(); }
 
 } // namespace allot::inline ALLOT_ABI

@@ -11,7 +11,7 @@
 #include <ctime>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 
 namespace detail {
 
@@ -45,5 +45,9 @@ inline std::uint64_t ticks() noexcept {
 #endif
 }
 
+} // namespace detail::sys
+
+namespace sys {
+using detail::sys::fine_clock;
 } // namespace sys
 } // namespace allot::inline ALLOT_ABI

@@ -14,7 +14,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 namespace fault {
 
 #if ALLOT_FAULTS
@@ -76,5 +76,5 @@ constexpr void at_system_call() noexcept {}
 #endif
 
 } // namespace fault
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 
 #if ALLOT_FAULTS
 namespace fault {
@@ -138,5 +138,5 @@ class file {
     int descriptor_ = -1;
 };
 
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI

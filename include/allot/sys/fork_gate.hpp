@@ -25,7 +25,7 @@
 #include <pthread.h>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 
 #if ALLOT_FORK
 namespace detail {
@@ -194,5 +194,5 @@ class section {
     ~section() { leave_section(); }
 };
 
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 
 inline std::size_t os_page_bytes() noexcept { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 inline std::size_t physical_memory() noexcept {
@@ -138,5 +138,5 @@ ALLOT_OUTLINE std::size_t resident_bytes(void* p, std::size_t bytes) noexcept {
     return resident;
 }
 
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 
 class memory_file {
   public:
@@ -58,5 +58,5 @@ class memory_file {
     std::size_t bytes_ = 0;
 };
 
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI

@@ -10,7 +10,7 @@
 #include <pthread.h>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 
 class mutex {
   public:
@@ -43,5 +43,5 @@ class mutex {
     ALLOT_NO_UNIQUE_ADDRESS allot::detail::lock_order order_;
 };
 
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 
 class parking {
   public:
@@ -63,5 +63,5 @@ class parking {
     std::atomic<std::uint32_t> signals_{0};
 };
 
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI

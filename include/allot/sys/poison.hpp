@@ -24,7 +24,7 @@
 #endif
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 
 // Whether others use the rest of the first and of the last unit.
 enum class unit_ends { shared, own };
@@ -173,5 +173,5 @@ template <class T> class hidden_ref {
 template <class T> using hidden_ref = std::atomic_ref<T>;
 #endif
 
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI

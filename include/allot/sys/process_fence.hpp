@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 
 // Call it before the first process_fence(); further calls have no effect.
 inline bool prepare_process_fence() noexcept {
@@ -26,5 +26,5 @@ inline bool process_fence() noexcept {
     return !fault::should_fail() && ::syscall(SYS_membarrier, private_expedited, 0, 0) == 0;
 }
 
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI

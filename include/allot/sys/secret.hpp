@@ -12,7 +12,7 @@
 #include <sys/auxv.h>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 
 // Different for each process and each object.
 inline std::uint64_t object_secret(const void* object) noexcept {
@@ -25,5 +25,5 @@ inline std::uint64_t object_secret(const void* object) noexcept {
     return x ^ x >> 31;
 }
 
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI

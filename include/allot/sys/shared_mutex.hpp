@@ -12,7 +12,7 @@
 #include <pthread.h>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 
 class shared_mutex {
   public:
@@ -46,5 +46,5 @@ class shared_mutex {
     pthread_rwlock_t lock_ = ALLOT_FAIR_RWLOCK;
 };
 
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI

@@ -14,7 +14,7 @@
 #include <unwind.h>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 namespace detail {
 
 struct frames {
@@ -52,5 +52,5 @@ ALLOT_OUTLINE void write_address(text_writer& out, const void* address) noexcept
         out.put(" (").put(info.dli_fname).put('+').hex(at - reinterpret_cast<std::uintptr_t>(info.dli_fbase)).put(')');
 }
 
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI

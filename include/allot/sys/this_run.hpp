@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 
 // Writes "2026-03-01 09:30:05 UTC", for seconds since 1970 without leap seconds, as the system counts them.
 inline void write_utc(text_writer& out, std::uint64_t seconds) noexcept {
@@ -40,5 +40,5 @@ inline void write_this_run(text_writer& out) noexcept {
     write_utc(out.put(", "), detail::nanoseconds(CLOCK_REALTIME) / 1'000'000'000u);
 }
 
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 
 inline std::uintptr_t thread_token() noexcept {
 #if ALLOT_X86_64
@@ -36,5 +36,5 @@ inline void yield_thread() noexcept {
 // A child of fork() has another one.
 inline std::uint64_t process_number() noexcept { return static_cast<std::uint64_t>(::getpid()); }
 
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI

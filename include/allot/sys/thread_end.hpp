@@ -18,7 +18,7 @@
 #include <sys/auxv.h>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 namespace detail {
 
 // Weak: a static program has none of them.
@@ -52,5 +52,5 @@ template <void (*End)(void*) noexcept> bool at_thread_end(void* what) noexcept {
     return ::pthread_setspecific(static_cast<pthread_key_t>(known - 1), what) == 0;
 }
 
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI

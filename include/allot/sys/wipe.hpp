@@ -10,12 +10,12 @@
 #include <cstring>
 
 namespace allot::inline ALLOT_ABI {
-namespace sys {
+namespace detail::sys {
 
 ALLOT_NOINLINE inline void wipe(void* p, std::size_t bytes) noexcept {
     std::memset(p, 0, bytes);
     asm volatile("" : : "r"(p) : "memory"); // the compiler must assume that the memory is read
 }
 
-} // namespace sys
+} // namespace detail::sys
 } // namespace allot::inline ALLOT_ABI

@@ -63,7 +63,7 @@ namespace allot::inline ALLOT_ABI {
 class executor final : detail::task_calls {
     using task = detail::queued_task;
     using group = detail::group_of_tasks;
-    using guard = detail::lock_guard<sys::mutex>;
+    using guard = detail::lock_guard<detail::sys::mutex>;
 
   public:
     /// Tasks share the account's limit. Requires: `tasks` is the arbiter of its root, and both outlive it.
@@ -190,7 +190,7 @@ class executor final : detail::task_calls {
     ALLOT_OUTLINE void sleep(std::uint64_t seen) noexcept {
         sleeper me;
         std::optional<detail::memory_look> look; // of one sleeper, for all
-        std::uint64_t until = sys::parking::never, refused = 0;
+        std::uint64_t until = detail::sys::parking::never, refused = 0;
         std::size_t looks_at = 0;
         {
             const guard hold(lock_);
@@ -253,7 +253,7 @@ class executor final : detail::task_calls {
   private:
     using ending = detail::task_attempt::ending;
     struct sleeper {
-        sys::parking spot{};
+        detail::sys::parking spot{};
         list_hook<sleeper> place{};
         bool is_listed = true;
     };
@@ -325,7 +325,7 @@ class executor final : detail::task_calls {
         t.needs = needs_of(t);
         if (held == 0) return admission::alone::after_others;
         if (of.waits_until == 0) of.waits_until = wait_limit{waits_for_holders_}.deadline();
-        if (sys::parking::is_past(of.waits_until)) return t.is_last = true, admission::alone::after_others;
+        if (detail::sys::parking::is_past(of.waits_until)) return t.is_last = true, admission::alone::after_others;
         wakes_at_ = detail::min(wakes_at_, of.waits_until);
         return admission::alone::waits;
     }
@@ -442,7 +442,7 @@ class executor final : detail::task_calls {
             if (is_starting_) return is_turned_away_ = true, nullptr;
             is_stale = before != starts_; // another one has started since that was free
             if (!is_stale) {
-                wakes_at_ = sys::parking::never;
+                wakes_at_ = detail::sys::parking::never;
                 t = static_cast<task*>(
                     ready_.start(free, [&](admitted_task& a) { return alone_in(here, held, static_cast<task&>(a)); }));
             }
@@ -545,15 +545,15 @@ class executor final : detail::task_calls {
     const unsigned most_attempts_;
     const task_room room_;
     const time_span waits_for_holders_;
-    mutable sys::mutex lock_{lock_rank::executor};
+    mutable detail::sys::mutex lock_{lock_rank::executor};
     std::optional<detail::free_news::pass> since_; // begun before the account was read
     admission ready_;
     intrusive_list<sleeper, &sleeper::place> sleepers_;
     executor_stats stats_;
     std::uint64_t order_ = 0, news_ = 0, starts_ = 0, refused_ = 0;
-    std::uint64_t wakes_at_ = sys::parking::never; // a group has waited for news long enough
-    std::size_t unfinished_ = 0, promised_ = 0;    // tasks; bytes that running ones need
-    std::size_t looks_at_ = 0, looked_at_ = 0;     // bytes of the account that are waited for, and by a look; 0: none
+    std::uint64_t wakes_at_ = detail::sys::parking::never; // a group has waited for news long enough
+    std::size_t unfinished_ = 0, promised_ = 0;            // tasks; bytes that running ones need
+    std::size_t looks_at_ = 0, looked_at_ = 0; // bytes of the account that are waited for, and by a look; 0: none
     bool is_starting_ = false, is_turned_away_ = false, stops_ = false;
     std::atomic<int> groups_{0};
     std::vector<std::thread> threads_;

@@ -56,7 +56,7 @@ enum class operand_place : std::uint8_t {
 /// Of results of one type: a handle, as stored<buffer>. Requires: the group outlives it. Functions that take an id
 /// throw std::out_of_range for one that is not there. What functions of the user throw ends the group.
 template <spillable T> class operand_graph {
-    using guard = detail::lock_guard<sys::mutex>;
+    using guard = detail::lock_guard<detail::sys::mutex>;
     using state = operand::state;
     using event = operand::event;
     using pin_of_result = decltype(std::declval<const T&>().pin());
@@ -496,7 +496,7 @@ template <spillable T> class operand_graph {
 
     task_group& group_;
     const std::function<operand_place(id)> where_;
-    mutable sys::mutex lock_{lock_rank::operands};
+    mutable detail::sys::mutex lock_{lock_rank::operands};
     std::vector<std::unique_ptr<node>> nodes_;
     bool has_started_ = false, has_ended_ = false;
     cut cut_{*this};

@@ -34,7 +34,7 @@ namespace allot::inline ALLOT_ABI {
 
 /// Requires: it outlives the tasks that use it.
 template <spillable T> class task_cache {
-    using guard = detail::lock_guard<sys::mutex>;
+    using guard = detail::lock_guard<detail::sys::mutex>;
 
   public:
     task_cache() noexcept = default;
@@ -136,7 +136,7 @@ template <spillable T> class task_cache {
         std::function<T()> make;
     };
     struct reader {
-        sys::parking spot{};
+        detail::sys::parking spot{};
         list_hook<reader> place{};
     };
     struct cut final : detail::group_watch {
@@ -208,7 +208,7 @@ template <spillable T> class task_cache {
                 std::optional<oom::scoped_wait> edge;
                 if (by_ != nullptr) edge.emplace(by_->task());
                 if (runs) by_->sleep(seen);
-                else static_cast<void>(me.spot.wait_until(sys::parking::never));
+                else static_cast<void>(me.spot.wait_until(detail::sys::parking::never));
             }
             const guard hold(lock_);
             readers_.remove(me);
@@ -232,7 +232,7 @@ template <spillable T> class task_cache {
         return items_.begin();
     }
 
-    mutable sys::mutex lock_{lock_rank::executor};
+    mutable detail::sys::mutex lock_{lock_rank::executor};
     std::deque<item> items_;
     intrusive_list<reader, &reader::place> readers_;
     std::vector<task_waker> tasks_;

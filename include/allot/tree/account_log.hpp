@@ -52,8 +52,8 @@ class account_log {
     ALLOT_OUTLINE void record(const char* what, std::size_t bytes, std::size_t used) noexcept {
         const std::uint64_t number = events_.fetch_add(1, std::memory_order_relaxed);
         if (number % every_ != 0) return;
-        account_event e{what, bytes, used, number, sys::fine_clock::now(), sys::thread_token(), 0, {}};
-        e.frames = sys::stack(e.stack.data(), static_cast<unsigned>(e.stack.size()), 1);
+        account_event e{what, bytes, used, number, sys::fine_clock::now(), detail::sys::thread_token(), 0, {}};
+        e.frames = detail::sys::stack(e.stack.data(), static_cast<unsigned>(e.stack.size()), 1);
         const detail::lock_guard hold(lock_);
         if (number == 0) first_ = e;
         else last_[kept_++ % last_events] = e;
@@ -104,7 +104,7 @@ ALLOT_OUTLINE_WARM void write(text_writer& out, const account_event& e, const ch
     out.hex(e.thread).newline();
     for (unsigned i = 0; i != e.frames && i != max_frames; ++i) {
         out.put(indent).put("  ");
-        sys::write_address(out, e.stack[i]);
+        detail::sys::write_address(out, e.stack[i]);
         out.newline();
     }
 }

@@ -245,7 +245,7 @@ class recording {
         write(format_ == recording_format::binary ? detail::recording_magic : detail::recording_text_header);
     }
     std::uint32_t thread() noexcept {
-        const std::uintptr_t token = sys::thread_token();
+        const std::uintptr_t token = detail::sys::thread_token();
         if (const std::uint64_t* const known = threads_.find(token)) return static_cast<std::uint32_t>(*known);
         if (!threads_.insert(token, threads_.used())) fail(ENOMEM);
         return static_cast<std::uint32_t>(threads_.used() - 1);
@@ -280,7 +280,7 @@ class recording {
 
     static constexpr std::size_t header_bytes = 8; // of a block
 
-    mutable sys::mutex lock_{lock_rank::leaf};
+    mutable detail::sys::mutex lock_{lock_rank::leaf};
     std::FILE* file_ = nullptr;
     recording_sink sink_;
     recording_format format_;

@@ -14,7 +14,7 @@ BUGS = {
         law=11),
     "array_evicts_rows_to_hold_more": bug(
         "unit/row/row_array.cpp",
-        "if (grower_.load(std::memory_order_relaxed) == sys::thread_token()) return exclusive_view(*this, {});",
+        "if (grower_.load(std::memory_order_relaxed) == detail::sys::thread_token()) return exclusive_view(*this, {});",
         "",
         law=5),
     "array_counts_a_row_before_it_is_there": bug(

@@ -32,7 +32,7 @@ std::string report_of(const allot::page_arena& pages) {
 
 TEST_CASE("the default reservation shrinks as arenas are alive, and grows again", "[arena][address_space]") {
     if (!support::reserved_space_is_free()) SKIP("64 TiB of address space take memory on this system");
-    const std::size_t memory = allot::sys::physical_memory(), least = std::min(memory, 1_GiB);
+    const std::size_t memory = allot::detail::sys::physical_memory(), least = std::min(memory, 1_GiB);
     const auto reserved = [](auto... values) { return allot::arena<>{values...}.stats().reserved; };
     const std::size_t first = reserved(), limited = reserved(allot::limit{3_GiB});
     {

@@ -123,7 +123,7 @@ TEST_CASE("no huge OS page inflates an arena of less than 16 MiB", "[arena]") {
         *all.back().first = std::byte{1};
     }
     CHECK(huge_bytes(pages) == 0);
-    CHECK(pages.resident() <= 40 * allot::sys::os_page_bytes());
+    CHECK(pages.resident() <= 40 * allot::detail::sys::os_page_bytes());
     for (auto [p, n] : all) pages.give(p, n);
 }
 

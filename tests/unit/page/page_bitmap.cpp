@@ -127,10 +127,10 @@ TEST_CASE("giving back a page that is free is seen", "[page]") {
 
 TEST_CASE("a walk over a bitmap costs by what was used", "[page]") {
     constexpr std::size_t pages = std::size_t{1} << 31, bytes = page_bitmap::bytes_for(pages); // 256 MiB
-    const std::size_t os_page = allot::sys::os_page_bytes();
-    std::byte* const memory = allot::sys::reserve(bytes, os_page);
+    const std::size_t os_page = allot::detail::sys::os_page_bytes();
+    std::byte* const memory = allot::detail::sys::reserve(bytes, os_page);
     REQUIRE(memory != nullptr);
-    REQUIRE(allot::sys::commit(memory, bytes));
+    REQUIRE(allot::detail::sys::commit(memory, bytes));
     const auto faults = [] {
         rusage now{};
         getrusage(RUSAGE_SELF, &now);
@@ -154,5 +154,5 @@ TEST_CASE("a walk over a bitmap costs by what was used", "[page]") {
     });
     CHECK(seen == 3);
     CHECK(others < pages / 64 / 32);
-    allot::sys::unmap(memory, bytes);
+    allot::detail::sys::unmap(memory, bytes);
 }

@@ -440,7 +440,7 @@ TEST_CASE("one that only looks holds nobody up: it is passed by nobody, and rows
     account root{name{"root"}, limit{1000}};
     account hog{root, name{"hog"}}, small{root, name{"small"}};
     REQUIRE(hog.try_charge(500));
-    allot::sys::parking spot;
+    allot::detail::sys::parking spot;
     const allot::detail::memory_look look{root, 900, spot};
     const allot::detail::account_tree& tree = root.node().tree();
     REQUIRE(tree.has_waiters());

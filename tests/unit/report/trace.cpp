@@ -67,7 +67,7 @@ TEST_CASE("a trace records pages, refusals, huge rows, handles and trims", "[tra
     rows.visit_trace([&](const allot::traced_event& e, std::uint64_t ns) {
         in_order = in_order && ns >= last && ns < 100'000'000'000u;
         last = ns;
-        CHECK(e.thread == allot::sys::thread_token());
+        CHECK(e.thread == allot::detail::sys::thread_token());
         if (e.kind == watch_event::page_taken) CHECK(e.held == (held += e.bytes));
         if (e.kind == watch_event::page_returned) held -= e.bytes;
         if (e.kind == watch_event::huge) named = std::string(e.name) == "order" && e.bytes == 200'000;

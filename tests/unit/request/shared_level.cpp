@@ -117,7 +117,7 @@ TEST_CASE("caches are shut from the first request that is not patient to the end
     shared_level arena{"arena"}, device{"device"};
     arena.add(a);
     arena.add(b);
-    allot::sys::parking spot;
+    allot::detail::sys::parking spot;
     shared_waits patient{spot, false}, first{spot, true}, second{spot, true};
     const auto begin = [&](shared_waits& w) { w.add(arena, &w), w.settle(); };
     const auto end = [&](shared_waits& w) { w.remove([](const shared_level&, shared_level::news) {}), w.settle(); };
@@ -147,7 +147,7 @@ TEST_CASE("caches are shut from the first request that is not patient to the end
 TEST_CASE("a level signals one request of each tree, and another one where that has ended", "[reclaim][levels]") {
     shared_level arena{"arena"}, system{"system"};
     const int trees[2]{};
-    allot::sys::parking spots[3];
+    allot::detail::sys::parking spots[3];
     std::optional<shared_waits> first{std::in_place, spots[0], true}, second{std::in_place, spots[1], true},
         other{std::in_place, spots[2], true};
     const auto forget = [](const shared_level&, shared_level::news) {};
@@ -186,7 +186,7 @@ TEST_CASE("a level signals one request of each tree, and another one where that 
 TEST_CASE("a request waits at no more than four levels", "[reclaim][levels]") {
     shared_level levels[5]{shared_level{"0"}, shared_level{"1"}, shared_level{"2"}, shared_level{"3"},
                            shared_level{"4"}};
-    allot::sys::parking spot;
+    allot::detail::sys::parking spot;
     shared_waits waits{spot, false};
     for (int i = 0; i != 5; ++i) CHECK(waits.add(levels[i], &waits) == (i != 4));
     CHECK_FALSE(waits.has(levels[4]));

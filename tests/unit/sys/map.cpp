@@ -7,7 +7,7 @@
 #include <cstring>
 
 using namespace allot::literals;
-namespace sys = allot::sys;
+namespace sys = allot::detail::sys;
 
 TEST_CASE("reserved space is aligned, uses no memory, and is committed in parts", "[sys]") {
     const bool counts = support::counts_resident_bytes();

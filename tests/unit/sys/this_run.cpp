@@ -12,7 +12,7 @@ TEST_CASE("times are dates of the Gregorian calendar", "[sys]") {
     const auto utc = [](std::uint64_t seconds) {
         char text[64];
         allot::text_writer out{text};
-        allot::sys::write_utc(out, seconds);
+        allot::detail::sys::write_utc(out, seconds);
         return std::string(out.view());
     };
     CHECK(utc(0) == "1970-01-01 00:00:00 UTC");

@@ -26,7 +26,7 @@ class store {
     store(const store&) = delete;
     store& operator=(const store&) = delete;
     ~store() {
-        for (const chunk& c : chunks_) sys::unmap(c.start, c.bytes);
+        for (const chunk& c : chunks_) allot::detail::sys::unmap(c.start, c.bytes);
     }
 
     static std::size_t rounded(std::size_t bytes) noexcept {
@@ -69,10 +69,10 @@ class store {
     bool grow(std::size_t least, bool backed) {
         constexpr std::size_t usual = std::size_t{256} << 20;
         const std::size_t bytes = least > usual ? least : usual;
-        std::byte* const p = sys::reserve(bytes, std::size_t{2} << 20);
+        std::byte* const p = allot::detail::sys::reserve(bytes, std::size_t{2} << 20);
         if (p == nullptr) return false;
-        if (backed && !sys::commit(p, bytes)) {
-            sys::unmap(p, bytes);
+        if (backed && !allot::detail::sys::commit(p, bytes)) {
+            allot::detail::sys::unmap(p, bytes);
             return false;
         }
         chunks_.push_back({p, bytes});

@@ -40,7 +40,7 @@ class mapping_layer : public memory_layer {
 
     explicit mapping_layer(const simulator_options& options) : memory_layer{options} {}
     ALLOT_OUTLINE_WARM ~mapping_layer() {
-        for (const auto& [start, bytes] : reserved_) sys::unmap(reinterpret_cast<void*>(start), bytes);
+        for (const auto& [start, bytes] : reserved_) allot::detail::sys::unmap(reinterpret_cast<void*>(start), bytes);
     }
 
     result<std::size_t> granularity(device_id device) {
@@ -56,7 +56,7 @@ class mapping_layer : public memory_layer {
         if (!is_device(device.index)) return in.fail(failure::invalid_device);
         if (!options_.virtual_memory) return in.fail(failure::not_supported);
         if (!whole(bytes) || (alignment != 0 && !is_power_of_two(alignment))) return in.fail(failure::invalid_value);
-        std::byte* const p = sys::reserve(bytes, alignment > options_.granularity ? alignment : options_.granularity);
+        std::byte* const p = allot::detail::sys::reserve(bytes, alignment > options_.granularity ? alignment : options_.granularity);
         if (p == nullptr) return in.fail(failure::out_of_memory);
         reserved_.emplace(at(p), bytes);
         return static_cast<void*>(p);
@@ -68,7 +68,7 @@ class mapping_layer : public memory_layer {
         if (it == reserved_.end() || it->second != bytes || overlaps(at(p), bytes))
             return in.fail(failure::invalid_value);
         reserved_.erase(it);
-        sys::unmap(p, bytes);
+        allot::detail::sys::unmap(p, bytes);
         return {};
     }
     ALLOT_OUTLINE_WARM result<memory_type> create(device_id device, std::size_t bytes) {
@@ -201,7 +201,7 @@ class mapping_layer : public memory_layer {
         physicals_.erase(handle);
     }
 
-    sys::memory_file file_;
+    allot::detail::sys::memory_file file_;
     std::size_t file_end_ = 0;
     std::unordered_map<std::size_t, std::vector<std::size_t>> free_parts_;
 };

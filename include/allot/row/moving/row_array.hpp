@@ -54,9 +54,9 @@ template <class Set> class row_array {
 
   public:
     /// The rows, while no thread takes, moves or sorts them; those that are pushed meanwhile are not among them.
-    using view = held_rows<std::shared_lock<sys::shared_mutex>, void* const>;
+    using view = held_rows<std::shared_lock<detail::sys::shared_mutex>, void* const>;
     /// The rows for one thread alone; the writer may append meanwhile, behind them.
-    using exclusive_view = held_rows<std::unique_lock<sys::shared_mutex>, void*>;
+    using exclusive_view = held_rows<std::unique_lock<detail::sys::shared_mutex>, void*>;
 
     /// `growth_cost`: the highest cost of reclaimers that may be called to let the array itself grow.
     explicit row_array(row_manager<Set>& rows, std::uint32_t growth_cost = UINT32_MAX) noexcept
@@ -163,7 +163,7 @@ template <class Set> class row_array {
     /// The same, to take rows away; false also where this thread asks for memory to let the array itself grow: an array
     /// does not evict its rows to hold more of them.
     exclusive_view try_lock_to_evict() noexcept {
-        if (grower_.load(std::memory_order_relaxed) == sys::thread_token()) return exclusive_view(*this, {});
+        if (grower_.load(std::memory_order_relaxed) == detail::sys::thread_token()) return exclusive_view(*this, {});
         return try_lock();
     }
 
@@ -246,7 +246,7 @@ template <class Set> class row_array {
     }
     template <class Attempt> bool climb(detail::memory_request& asked, Attempt attempt) noexcept {
         const cost_cap cap(growth_cost_);
-        grower_.store(sys::thread_token(), std::memory_order_relaxed);
+        grower_.store(detail::sys::thread_token(), std::memory_order_relaxed);
         const bool has = attempt() || core().climb(asked, attempt, [] {});
         grower_.store(0, std::memory_order_relaxed);
         return has;
@@ -282,7 +282,7 @@ template <class Set> class row_array {
     std::atomic<std::size_t> first_{0}; // changed under the lock
     std::atomic<std::size_t> end_{0};
     std::atomic<std::uintptr_t> grower_{0}; // the thread that makes room
-    mutable sys::shared_mutex lock_;
+    mutable detail::sys::shared_mutex lock_;
     list_hook<row_array> in_compactor_;
     const void* home_ = nullptr; // the compactor that it was added to
     bool is_held_ = false;       // by the compactor
