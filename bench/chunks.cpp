@@ -90,8 +90,10 @@ struct hosts : looped<hosts> {
 };
 struct pages : looped<pages> {
     allot::arena<> all{allot::limit{4_GiB}};
-    void* allocate(std::size_t n) { return all.take(allot::ceil_div(n, all.page_bytes())); }
-    void give(void* p, std::size_t n) { all.give(static_cast<std::byte*>(p), allot::ceil_div(n, all.page_bytes())); }
+    void* allocate(std::size_t n) { return all.take(allot::detail::ceil_div(n, all.page_bytes())); }
+    void give(void* p, std::size_t n) {
+        all.give(static_cast<std::byte*>(p), allot::detail::ceil_div(n, all.page_bytes()));
+    }
 };
 
 // How full an arena is when the first of random requests of 256 bytes to 1 MiB is refused.

@@ -106,7 +106,7 @@ struct simulator_alone : subject {
             if (!api.stream_id(s)) std::abort();
             if (!api.capturing(s)) std::abort();
             if (size[r.which] != 0) api.mark_freed(p, size[r.which], s);
-            size[r.which] = std::min(allot::align_up(r.bytes, 256), room);
+            size[r.which] = std::min(allot::detail::align_up(r.bytes, 256), room);
             if (!api.stream_id(s)) std::abort();
             if (!api.capturing(s)) std::abort();
             api.mark_allocated(p, size[r.which], s);
@@ -150,7 +150,7 @@ struct of_map : subject {
         insert(a, n);
     }
     std::uintptr_t take(std::size_t n) {
-        n = allot::align_up(n, 256);
+        n = allot::detail::align_up(n, 256);
         const std::lock_guard hold{lock};
         const auto found = by_size.lower_bound(n);
         if (found == by_size.end()) return 0;
@@ -209,10 +209,10 @@ int main(int argc, char** argv) {
                 std::size_t sum = 0;
                 std::vector<request> first(live);
                 for (std::size_t i = 0; i != live; ++i)
-                    sum += allot::align_up((first[i] = {static_cast<std::uint32_t>(i), bytes()}).bytes, 256);
+                    sum += allot::detail::align_up((first[i] = {static_cast<std::uint32_t>(i), bytes()}).bytes, 256);
                 for (auto& [name, s] : all) {
                     s->start(live, streams,
-                             allot::align_up(sum / 2 * 3, std::size_t{2} << 20) + (std::size_t{16} << 20));
+                             allot::detail::align_up(sum / 2 * 3, std::size_t{2} << 20) + (std::size_t{16} << 20));
                     s->replace(first);
                 }
                 const std::size_t steps = std::max<std::size_t>(2 * live, 100'000);

@@ -132,7 +132,7 @@ struct of_std : looped<of_std> {
         return true;
     }
     std::uintptr_t take(std::size_t n, std::uint32_t) {
-        n = allot::align_up(n, 256);
+        n = allot::detail::align_up(n, 256);
         block key{0, n, nullptr, nullptr, false};
         const auto found = free.lower_bound(&key);
         if (found == free.end()) return 0;
@@ -181,13 +181,13 @@ struct lists : looped<lists> {
         return true;
     }
     std::uintptr_t take(std::size_t n, std::uint32_t) {
-        const unsigned of = allot::log2_ceil(n);
+        const unsigned of = allot::detail::log2_ceil(n);
         if (free[of].empty()) return fresh += std::size_t{1} << of;
         const std::uintptr_t a = free[of].back();
         free[of].pop_back();
         return a;
     }
-    void give(std::uintptr_t a, std::size_t n, std::uint32_t) { free[allot::log2_ceil(n)].push_back(a); }
+    void give(std::uintptr_t a, std::size_t n, std::uint32_t) { free[allot::detail::log2_ceil(n)].push_back(a); }
 };
 
 // A malloc of host memory, asked for a 32nd of the bytes: size classes, links in the memory itself.
@@ -237,11 +237,11 @@ int main(int argc, char** argv) {
             std::mt19937_64 random{live};
             std::vector<std::size_t> first(live);
             std::size_t bytes = 0;
-            for (std::size_t& n : first) bytes += allot::align_up(n = some_bytes(kind, random), 256);
+            for (std::size_t& n : first) bytes += allot::detail::align_up(n = some_bytes(kind, random), 256);
             const std::size_t steps = std::max<std::size_t>(2 * live, 200'000);
             std::vector<std::vector<double>> ns(all.size());
             for (auto& [name, s] : all)
-                if (!s->start(allot::align_up(bytes / 3 * 4, 256), live) || !s->fill(first))
+                if (!s->start(allot::detail::align_up(bytes / 3 * 4, 256), live) || !s->fill(first))
                     std::printf("%s: cannot start\n", name.c_str());
             for (int round = -1; round < rounds; ++round) { // the first one reaches the steady state
                 std::vector<std::uint32_t> which(steps);

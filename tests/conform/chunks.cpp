@@ -157,7 +157,7 @@ TEMPLATE_LIST_TEST_CASE("every size up to a chunk and beyond has the capacity of
     made<TestType> home{64_MiB};
     auto& blocks = *home;
     constexpr bool twos = std::is_same_v<
-        typename allot::resolved<TestType, allot::product::chunk_arena>::template answer<allot::category::fit>,
+        typename allot::detail::resolved<TestType, allot::product::chunk_arena>::template answer<allot::category::fit>,
         allot::fit::buddy>;
     const std::size_t chunk = blocks.chunk_bytes(), page = blocks.arena().page_bytes();
     std::size_t last = 0;
@@ -167,7 +167,7 @@ TEMPLATE_LIST_TEST_CASE("every size up to a chunk and beyond has the capacity of
         last = b.bytes;
         if (n > 256 && n <= chunk)
             REQUIRE(static_cast<double>(b.bytes - n) < (twos ? 0.5 : 0.2) * static_cast<double>(b.bytes));
-        if (n > chunk) REQUIRE(b.bytes == allot::align_up(n, page));
+        if (n > chunk) REQUIRE(b.bytes == allot::detail::align_up(n, page));
         blocks.deallocate(b.address);
     }
 }

@@ -26,7 +26,7 @@ struct nothing_at_all : allot::policies<on_simulated, allot::order::host, allot:
 using sets_of_blocks =
     std::tuple<by_default, by_the_host, uncharged, uncounted, kept, kept_until_called, nothing_at_all>;
 
-template <class Set> using answers = allot::resolved<Set, allot::product::device_allocator>;
+template <class Set> using answers = allot::detail::resolved<Set, allot::product::device_allocator>;
 template <class Set> constexpr bool charges = answers<Set>::template answer<allot::category::ledger>::charges;
 template <class Set> constexpr bool counts = answers<Set>::template answer<allot::category::watch>::counts;
 template <class Set> constexpr bool when_called = answers<Set>::template answer<allot::category::retain>::when_called;

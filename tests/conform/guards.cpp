@@ -154,7 +154,7 @@ TEST_CASE("guard: a canary is no part of a row, and rows are aligned as without 
             const allot::row_type type{"aligned", nullptr, align};
             auto packed = home.rows.heap(allot::as<allot::heap::unique, allot::size::packed>, n, type);
             const std::size_t header = 4, need = std::max<std::size_t>(n, 4);
-            CHECK(packed.usage().slot_bytes == allot::align_up(need + header + 4, align));
+            CHECK(packed.usage().slot_bytes == allot::detail::align_up(need + header + 4, align));
             void* const p = packed.allocate();
             CHECK(reinterpret_cast<std::uintptr_t>(p) % align == 0);
             CHECK(allot::capacity(p) == packed.usage().slot_bytes - header - 4);

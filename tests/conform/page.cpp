@@ -30,7 +30,7 @@ struct borrowed : allot::policies<allot::page::borrowed> {};
 using sets_of_pages = std::tuple<mapped, mapped_kept, mapped_options, huge, borrowed>;
 
 template <class Set> class place {
-    using policy = typename allot::resolved<Set, allot::product::arena>::template answer<allot::category::page>;
+    using policy = typename allot::detail::resolved<Set, allot::product::arena>::template answer<allot::category::page>;
     static constexpr std::size_t lent_bytes = 9_MiB;
     std::unique_ptr<std::byte[]> bytes_;
 
@@ -155,7 +155,8 @@ TEMPLATE_LIST_TEST_CASE("page: a refused request leaves everything as before", "
     CHECK(arena.stats().peak_taken == before.peak_taken);
     for (std::byte* p : all) arena.give(p, 1);
     const std::size_t trimmed = arena.trim();
-    using retain = typename allot::resolved<TestType, allot::product::arena>::template answer<allot::category::retain>;
+    using retain =
+        typename allot::detail::resolved<TestType, allot::product::arena>::template answer<allot::category::retain>;
     if (place<TestType>::lent || std::is_same_v<retain, allot::retain::never>) CHECK(trimmed == 0);
     CHECK(arena.trim() == 0);
     CHECK(arena.take(8) != nullptr);

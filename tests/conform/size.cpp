@@ -35,7 +35,7 @@ template <class Policy> struct of_size : allot::policies<Policy, allot::count::n
 
 TEMPLATE_LIST_TEST_CASE("size: every request finds the smallest class that holds it", "[size]", lists) {
     for (const std::size_t usable : {65000u, 100000u, 1048000u, 16777000u}) {
-        const allot::size_classes<TestType> classes(usable);
+        const allot::detail::size_classes<TestType> classes(usable);
         REQUIRE(classes.valid());
         REQUIRE(classes.largest() <= usable);
         REQUIRE(classes.largest() + 8 > usable);
@@ -55,7 +55,7 @@ TEMPLATE_LIST_TEST_CASE("size: every request finds the smallest class that holds
 
 TEST_CASE("size: fine wastes at most an eighth, or what no slot size can avoid", "[size]") {
     constexpr std::size_t usable = 1048000;
-    const allot::size_classes<allot::size::list::fine> classes(usable);
+    const allot::detail::size_classes<allot::size::list::fine> classes(usable);
     for (std::size_t n = 64; n <= 262144; ++n) {
         const std::size_t slot = classes.slot_bytes(classes.index_for(n));
         if (slot * 8 > n * 9 + 63 && usable / slot != (usable - 15 * 8) / n) FAIL(n << " takes " << slot);
@@ -71,7 +71,7 @@ TEMPLATE_LIST_TEST_CASE("size: a heap of one size rounds by the policy's step, o
         const std::size_t capacity = home.rows.capacity(p);
         INFO(n << " bytes have " << capacity);
         REQUIRE(capacity >= n);
-        if (!TestType::rounds) REQUIRE(capacity <= allot::align_up(n < 4 ? 4 : n, TestType::step));
+        if (!TestType::rounds) REQUIRE(capacity <= allot::detail::align_up(n < 4 ? 4 : n, TestType::step));
         else {
             void* const other = home.rows.allocate(n);
             REQUIRE(capacity <= home.rows.capacity(other));

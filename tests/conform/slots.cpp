@@ -37,8 +37,9 @@ template <class Slots> class bench_page {
         : memory_(new(std::align_val_t{4096}) std::byte[page_bytes]),
           cut(allot::compute_geometry(
               page_bytes, 192, std::max(row_bytes, Slots::min_row_bytes), align, header, [=](std::size_t n) {
-                  const std::size_t stride = allot::align_up(std::max(row_bytes, Slots::min_row_bytes) + header, align);
-                  return allot::align_up(Slots::out_of_band_bytes(n, stride, header), std::size_t{8});
+                  const std::size_t stride =
+                      allot::detail::align_up(std::max(row_bytes, Slots::min_row_bytes) + header, align);
+                  return allot::detail::align_up(Slots::out_of_band_bytes(n, stride, header), std::size_t{8});
               })) {
         std::memset(base(), 0xff, page_bytes);
         slots.reset(base() + 192, cut);

@@ -25,16 +25,17 @@ struct with_policies {
 // Made on either side from the page alone, and asked for every size.
 __host__ __device__ numbers compute(std::size_t usable) {
     static_assert(sizeof(with_policies) == sizeof(int));
-    const allot::size_classes<allot::size::list::fine> fine{usable};
-    const allot::size_classes<allot::size::list::roxie> roxie{usable};
+    const allot::detail::size_classes<allot::size::list::fine> fine{usable};
+    const allot::detail::size_classes<allot::size::list::roxie> roxie{usable};
     numbers sums{0, 0, 0};
     for (std::size_t n = 1; n <= usable; n += n < 4096 ? 1 : 977) {
         ALLOT_ASSERT(fine.slot_bytes(fine.index_for(n)) >= n, "a class holds what it is asked for");
         sums.of_fine += fine.slot_bytes(fine.index_for(n)) * (n % 13 + 1);
         sums.of_roxie += roxie.index_for(n) * (n % 7 + 1);
         std::size_t product = 0;
-        sums.rest += allot::align_up(n, 64) + allot::log2_floor(n) + allot::log2_ceil(n) + allot::ceil_div(n, 3);
-        if (allot::checked_mul(n, 1_TiB, product)) sums.rest += product >> 40;
+        sums.rest += allot::detail::align_up(n, 64) + allot::detail::log2_floor(n) + allot::detail::log2_ceil(n) +
+                     allot::detail::ceil_div(n, 3);
+        if (allot::detail::checked_mul(n, 1_TiB, product)) sums.rest += product >> 40;
     }
     return sums;
 }

@@ -19,7 +19,8 @@ constexpr std::size_t unit = 64, range = std::size_t{1} << 20;
 class plain_buddy {
   public:
     std::uintptr_t allocate(std::size_t bytes, std::size_t align) {
-        const std::size_t want = std::max({bytes, align, unit}), size = std::size_t{1} << allot::log2_ceil(want);
+        const std::size_t want = std::max({bytes, align, unit}),
+                          size = std::size_t{1} << allot::detail::log2_ceil(want);
         auto best = free_.lower_bound({size, 0});
         if (best == free_.end()) return 0;
         auto [now, at] = *best; // copies

@@ -131,7 +131,7 @@ void mixed(Object& from, unsigned seed, std::size_t all, std::size_t largest, un
     std::mt19937 random{seed};
     user<Object> u{from};
     for (unsigned refused = 0; u.bytes < all && refused != refusals;) {
-        const std::size_t n = 64 + random() % (std::size_t{64} << random() % allot::log2_floor(largest / 64));
+        const std::size_t n = 64 + random() % (std::size_t{64} << random() % allot::detail::log2_floor(largest / 64));
         if (random() % 16 != 0 && u.add(n)) continue;
         refused += u.last == nullptr;
         for (unsigned k = random() % 64; k != 0 && u.drop(); --k) continue;

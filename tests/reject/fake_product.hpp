@@ -23,15 +23,15 @@ template <class Set>
 struct manager<Set> {
     template <class... Values> explicit manager(Values&&... values) {
         using accepted = allot::types<allot::limit, allot::name>;
-        allot::check_values<allot::product::row_manager, Set, accepted, Values...>();
-        allot::check_needed<allot::product::row_manager, Set, allot::types<allot::limit>, Values...>();
+        allot::detail::check_values<allot::product::row_manager, Set, accepted, Values...>();
+        allot::detail::check_needed<allot::product::row_manager, Set, allot::types<allot::limit>, Values...>();
         bytes = allot::value_or<allot::limit>({0}, values...).bytes;
     }
     void* allocate(std::size_t n) { return n <= bytes ? &bytes : nullptr; }
 
     template <class... Ps> auto heap(allot::as_t<Ps...>, [[maybe_unused]] std::size_t row) {
-        if constexpr (allot::check_heap<Set, allot::as_t<Ps...>>())
-            return fixed<allot::overridden<Set, allot::as_t<Ps...>>>{row};
+        if constexpr (allot::detail::check_heap<Set, allot::as_t<Ps...>>())
+            return fixed<allot::detail::overridden<Set, allot::as_t<Ps...>>>{row};
         else return allot::detail::anything{};
     }
     template <class Changed> struct fixed {

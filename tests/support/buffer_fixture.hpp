@@ -29,7 +29,7 @@ struct counting_memory {
     unsigned fail_from = ~0u, asked = 0;
     allot::memory_block try_allocate(std::size_t n, std::size_t align) noexcept {
         if (asked++ >= fail_from) return {};
-        const allot::memory_block b = heap.try_allocate(allot::align_up(n, 256), align);
+        const allot::memory_block b = heap.try_allocate(allot::detail::align_up(n, 256), align);
         live += b.bytes, ++blocks;
         return b;
     }
@@ -40,7 +40,7 @@ struct counting_memory {
 };
 // The same, told before.
 struct telling_memory : counting_memory {
-    static std::size_t capacity_for(std::size_t n) noexcept { return allot::align_up(n, 256); }
+    static std::size_t capacity_for(std::size_t n) noexcept { return allot::detail::align_up(n, 256); }
 };
 
 struct scribe : allot::account_listener {

@@ -40,7 +40,7 @@ using chunk_sets = std::tuple<chunks_best, chunks_buddy, chunks_runs, chunks_bes
                               chunks_device_buddy, chunks_tree, chunks_device_tree>;
 
 template <class Set> class home {
-    using answers = allot::resolved<Set, allot::product::chunk_arena>;
+    using answers = allot::detail::resolved<Set, allot::product::chunk_arena>;
     using page = typename answers::template answer<allot::category::page>;
     static constexpr bool lent = std::is_same_v<page, allot::page::borrowed>;
     static constexpr bool shared = std::is_same_v<page, allot::page::of<allot::arena<>>>;

@@ -19,7 +19,7 @@ namespace sets {
 inline constexpr std::size_t room = std::size_t{8} << 20;
 
 template <class Set, class Category>
-using answer = typename allot::resolved<Set, allot::product::row_manager>::template answer<Category>;
+using answer = typename allot::detail::resolved<Set, allot::product::row_manager>::template answer<Category>;
 
 // Spans are for a limit of 512 pages or more.
 template <class Set>

@@ -58,7 +58,8 @@ struct plan {
     plan(std::uint64_t of, std::size_t most_threads, std::size_t most_objects) : seed(of) {
         dice d(of);
         const auto log_uniform = [&](std::size_t end) {
-            return std::min(end, (std::size_t{1} << d.below(allot::log2_floor(end) + 1)) + d.below(end / 4 + 1));
+            return std::min(end,
+                            (std::size_t{1} << d.below(allot::detail::log2_floor(end) + 1)) + d.below(end / 4 + 1));
         };
         objects = d.one_in(8) ? most_objects : log_uniform(most_objects);
         threads[0] = d.one_in(8) ? most_threads : d.below(log_uniform(most_threads) + 1);

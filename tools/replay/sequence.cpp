@@ -60,7 +60,7 @@ sequence sequence::read(std::istream& from) {
     for (allot::recorded_operation o; reader.next(o);) {
         if (o.bytes > PTRDIFF_MAX || operations.size() == UINT32_MAX)
             refuse("more bytes or operations than can be replayed");
-        const auto log = static_cast<std::uint8_t>(allot::log2_floor(o.alignment));
+        const auto log = static_cast<std::uint8_t>(allot::detail::log2_floor(o.alignment));
         all.has_streams |= o.stream != 0;
         operation now{o.kind, log, 0, 0, streams.of(o.stream), o.bytes};
         auto at = live.find(o.id);

@@ -137,7 +137,7 @@ template <block_source Memory> class arrow_pool final : public arrow::MemoryPool
     static arrow::Status check(std::int64_t size, std::int64_t alignment) {
         if (size < 0) return arrow::Status::Invalid("allot: a negative number of bytes was requested");
         if (alignment > 0 && static_cast<std::size_t>(alignment) <= Memory::max_align &&
-            is_power_of_two(static_cast<std::size_t>(alignment)))
+            allot::detail::is_power_of_two(static_cast<std::size_t>(alignment)))
             return arrow::Status::OK();
         return arrow::Status::Invalid("allot: the alignment is no power of two up to ", Memory::max_align);
     }

@@ -64,7 +64,7 @@ constexpr charge_status misused(std::size_t bytes, const char* what) noexcept {
 }
 // Whether a source may be asked, whose checked builds report other requests as misuse. Else `why`, if it is not null.
 inline bool may_ask(std::size_t bytes, std::size_t align, std::size_t most_align, charge_status* why) noexcept {
-    const bool is_aligned = is_power_of_two(align) && align <= most_align;
+    const bool is_aligned = allot::detail::is_power_of_two(align) && align <= most_align;
     if (ALLOT_LIKELY(is_aligned && bytes <= static_cast<std::size_t>(PTRDIFF_MAX))) return true;
     if (why != nullptr)
         *why = misused(bytes, is_aligned ? text_of(misuse::size_too_large).data() : "the alignment is not served");
@@ -79,12 +79,13 @@ ALLOT_ALWAYS_INLINE void check_size([[maybe_unused]] std::string_view by, [[mayb
 // Bytes inside larger ones, which larger(n) allocates, and which are aligned to 16 at least.
 template <class Larger>
 ALLOT_NOINLINE void* allocate_inside(std::string_view by, std::size_t bytes, std::size_t align, Larger larger) {
-    if (!is_power_of_two(align) || align > max_align)
+    if (!allot::detail::is_power_of_two(align) || align > max_align)
         raise_refused(by, bytes, misused(bytes, "the alignment is no power of two up to 16 MiB"));
     if (bytes > static_cast<std::size_t>(PTRDIFF_MAX) - align)
         raise_refused(by, bytes, misused(bytes, text_of(misuse::size_too_large).data()));
     void* const whole = larger(bytes + align);
-    auto* const p = reinterpret_cast<std::byte*>(align_up(reinterpret_cast<std::uintptr_t>(whole) + 16, align));
+    auto* const p =
+        reinterpret_cast<std::byte*>(allot::detail::align_up(reinterpret_cast<std::uintptr_t>(whole) + 16, align));
     std::memcpy(p - sizeof whole, &whole, sizeof whole);
     return p;
 }
@@ -113,7 +114,7 @@ template <class Source> ALLOT_NOINLINE void* allocate_row_of_16(Source& source, 
 }
 template <class Source>
 ALLOT_NOINLINE void* allocate_over_aligned_row(Source& source, std::size_t bytes, std::size_t align) {
-    if (ALLOT_LIKELY(align <= row_type::max_align && is_power_of_two(align)))
+    if (ALLOT_LIKELY(align <= row_type::max_align && allot::detail::is_power_of_two(align)))
         return allocate_row(source, bytes, allot::detail::bytes_aligned_to(align));
     return allocate_inside("the row manager", bytes, align,
                            [&](std::size_t n) { return allocate_row(source, n, allot::detail::untyped_of_16); });
@@ -124,7 +125,8 @@ template <class Source> ALLOT_NOINLINE void release_row_around(Source& source, v
 // Whether a release by the size is faster: in a handle of one thread, and where each thread has caches.
 template <class Source> constexpr bool is_released_by_size() {
     if constexpr (requires { typename Source::set; })
-        return resolved<typename Source::set, product::row_manager>::template answer<category::heap>::by_thread;
+        return allot::detail::resolved<typename Source::set,
+                                       product::row_manager>::template answer<category::heap>::by_thread;
     else return requires(Source& source, void* p) { source.release(p, std::size_t{}); };
 }
 
@@ -137,7 +139,7 @@ ALLOT_COLD void* allocate_block_or_raise(Source& source, std::size_t bytes, std:
 
 template <class Source> std::size_t pages_for(Source& source, std::size_t bytes) noexcept {
     const std::size_t page = std::size_t{1} << source.page_shift();
-    return bytes > SIZE_MAX - page ? SIZE_MAX / page : ceil_div(bytes == 0 ? 1 : bytes, page);
+    return bytes > SIZE_MAX - page ? SIZE_MAX / page : allot::detail::ceil_div(bytes == 0 ? 1 : bytes, page);
 }
 template <class Source> void* take_pages(Source& source, std::size_t bytes) {
     charge_status why;
@@ -169,7 +171,7 @@ ALLOT_ALWAYS_INLINE void deallocate(Source& source, void* p, [[maybe_unused]] st
 
 template <block_source Source> void* allocate(Source& source, std::size_t bytes, std::size_t align) {
     detail::check_size("the chunk arena", bytes);
-    const bool served = is_power_of_two(align) && align <= Source::max_align;
+    const bool served = allot::detail::is_power_of_two(align) && align <= Source::max_align;
     void* const p = ALLOT_LIKELY(served) ? source.allocate(bytes, align).address : nullptr;
     return ALLOT_LIKELY(p != nullptr) ? p : detail::allocate_block_or_raise(source, bytes, align, served);
 }
@@ -183,7 +185,7 @@ template <page_source Source>
     requires(!row_source<Source>)
 void* allocate(Source& source, std::size_t bytes, std::size_t align) {
     detail::check_size("the arena", bytes);
-    if (is_power_of_two(align) && align <= std::size_t{1} << source.page_shift())
+    if (allot::detail::is_power_of_two(align) && align <= std::size_t{1} << source.page_shift())
         return detail::take_pages(source, bytes);
     return detail::allocate_inside("the arena", bytes, align,
                                    [&](std::size_t n) { return detail::take_pages(source, n); });

@@ -28,7 +28,7 @@ template <class T, byte_source Source> class std_allocator {
 
     ALLOT_ALWAYS_INLINE T* allocate(std::size_t n) {
         std::size_t bytes = 0;
-        if (!checked_mul(n, sizeof(T), bytes))
+        if (!allot::detail::checked_mul(n, sizeof(T), bytes))
             raise_refused("std_allocator", SIZE_MAX, detail::misused(SIZE_MAX, "more bytes than addresses"));
         return static_cast<T*>(adapt::allocate(*source_, bytes, alignof(T)));
     }

@@ -209,7 +209,7 @@ class block_source {
 /// The process' heap (operator new) as a memory source. Blocks are multiples of 64 bytes.
 struct heap_memory {
     static constexpr std::size_t capacity_for(std::size_t bytes) noexcept {
-        return rounded_up(bytes, detail::buffer_align);
+        return detail::rounded_up(bytes, detail::buffer_align);
     }
     memory_block try_allocate(std::size_t bytes, std::size_t align) noexcept {
         if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return {};

@@ -70,7 +70,7 @@ class bytes_vector {
     /// Bytes of a buffer for such a vector.
     static constexpr std::size_t bytes_for(std::size_t values, std::size_t data) noexcept {
         if (values > SIZE_MAX / 16 || data > max_data) return SIZE_MAX / 2; // more than any source has
-        return bits_at(values) + align_up(detail::bytes_of_bits(0, values), 8) + data;
+        return bits_at(values) + detail::align_up(detail::bytes_of_bits(0, values), 8) + data;
     }
     /// Makes such a vector in a buffer of bytes_for(values, data) bytes, which may be a part of one.
     ALLOT_OUTLINE static bytes_vector cut(buffer whole, std::size_t values, std::size_t data) noexcept {
@@ -78,7 +78,7 @@ class bytes_vector {
         bytes_vector v;
         v.offsets_ = whole.slice(0, (values + 1) * offset_bytes);
         buffer bits = whole.slice(bits_at(values), detail::bytes_of_bits(0, values));
-        v.data_ = whole.slice(bits_at(values) + align_up(bits.size(), 8), data);
+        v.data_ = whole.slice(bits_at(values) + detail::align_up(bits.size(), 8), data);
         if (bits) std::memset(bits.data(), 0, bits.size());
         v.offsets_.set<std::uint32_t>(0, 0);
         v.validity_ = detail::validity_bits{std::move(bits), 0};
@@ -139,7 +139,7 @@ class bytes_vector {
   private:
     static constexpr std::size_t offset_bytes = sizeof(std::uint32_t);
     static constexpr std::size_t bits_at(std::size_t values) noexcept {
-        return align_up((values + 1) * offset_bytes, 8);
+        return detail::align_up((values + 1) * offset_bytes, 8);
     }
 
     std::uint32_t offset(std::size_t i) const noexcept { return offsets_.get<std::uint32_t>(i * offset_bytes); }

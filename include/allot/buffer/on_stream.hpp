@@ -29,7 +29,9 @@ template <class Device> class on_stream {
 
     on_stream(Device& device, stream_type stream) noexcept : device_(&device), stream_(stream) {}
 
-    static constexpr std::size_t capacity_for(std::size_t bytes) noexcept { return rounded_up(bytes, Device::unit); }
+    static constexpr std::size_t capacity_for(std::size_t bytes) noexcept {
+        return detail::rounded_up(bytes, Device::unit);
+    }
     memory_block try_allocate(std::size_t bytes, std::size_t align) noexcept {
         return block(device_->try_allocate(bytes, align, stream_), bytes);
     }

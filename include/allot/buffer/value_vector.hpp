@@ -155,13 +155,14 @@ template <plain_number T> class value_vector {
     }
     /// Bytes of a buffer for a vector of this size.
     static constexpr std::size_t bytes_for(std::size_t size) noexcept {
-        const std::size_t values = size <= SIZE_MAX / 2 / sizeof(T) ? align_up(size * sizeof(T), 8) : SIZE_MAX / 2;
+        const std::size_t values =
+            size <= SIZE_MAX / 2 / sizeof(T) ? detail::align_up(size * sizeof(T), 8) : SIZE_MAX / 2;
         return values + detail::bytes_of_bits(0, size);
     }
     /// Makes a vector of `size` nulls in a buffer of bytes_for(size) bytes, which may be a part of one.
     static value_vector cut(buffer whole, std::size_t size) noexcept {
         if (size == 0 || !detail::in_bounds(0, bytes_for(size), whole.size(), whole)) return {};
-        buffer bits = whole.slice(align_up(size * sizeof(T), 8), detail::bytes_of_bits(0, size));
+        buffer bits = whole.slice(detail::align_up(size * sizeof(T), 8), detail::bytes_of_bits(0, size));
         std::memset(bits.bytes().data(), 0, bits.size());
         return {whole.slice(0, size * sizeof(T)), size, std::move(bits)};
     }

@@ -75,8 +75,8 @@ template <class Set> class chunk_arena {
                 core_type::chunk_bytes_for(value_or<allot::chunk_bytes>({0}, values...).bytes,
                                            detail::min(limit_bytes(), arena().limit()), arena().page_bytes())),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)) {
-        check_values<product::chunk_arena, Set, accepted, Values...>();
-        check_needed<product::chunk_arena, Set, typename policies::arena::needed, Values...>();
+        detail::check_values<product::chunk_arena, Set, accepted, Values...>();
+        detail::check_needed<product::chunk_arena, Set, typename policies::arena::needed, Values...>();
         if (!core_.open()) core_.close(), raise_no_table();
         if constexpr (policies::in_tree)
             if (core_.books()) open_books();
@@ -203,7 +203,7 @@ template <class Set> class chunk_arena {
         if (ALLOT_UNLIKELY(!map::is_block(s))) return report_misused(misuse_of(p), p), block{};
         const unsigned from = map::class_in(s);
         if (bytes > core_.heap().largest_block())
-            return core_.heap().note_growth(ceil_div(bytes, arena().page_bytes())), block{};
+            return core_.heap().note_growth(detail::ceil_div(bytes, arena().page_bytes())), block{};
         const unsigned to = classes::class_of(bytes != 0 ? bytes : 1);
         if (to != from) {
             const unsigned now = core_.heap().resize(start, from, to);
@@ -227,9 +227,9 @@ template <class Set> class chunk_arena {
     /// The capacity that a request would get if there is memory; 0: this arena can never serve it.
     std::size_t capacity_for(std::size_t bytes, std::size_t align = unit) const noexcept {
         const std::size_t n = bytes != 0 ? bytes : 1;
-        if (n > core_.heap().span() || !is_power_of_two(align) || align > max_align) return 0;
+        if (n > core_.heap().span() || !detail::is_power_of_two(align) || align > max_align) return 0;
         const unsigned c = class_for(n, align);
-        const std::size_t has = c != no_class ? classes::bytes_of(c) : align_up(n, arena().page_bytes());
+        const std::size_t has = c != no_class ? classes::bytes_of(c) : detail::align_up(n, arena().page_bytes());
         return has <= core_.heap().span() ? has : 0;
     }
     /// Whether an address is in the arena's range, which other managers may share.
@@ -326,7 +326,7 @@ template <class Set> class chunk_arena {
                                                                                                 types<More...>);
     using accepted = decltype(accepted_with(typename policies::ledger::values{}, typename policies::arena::accepted{}));
 
-    static const char* set_name() noexcept { return type_name_c_str<Set>(); }
+    static const char* set_name() noexcept { return detail::type_name_c_str<Set>(); }
     [[noreturn]] ALLOT_COLD void raise_no_table() const {
         detail::raise_refused([](text_writer& out) { out.put("out of memory: the block table of a chunk arena"); },
                               set_name(), name_, {.outcome = charge_outcome::no_memory, .by = refuser::system}, 0,
@@ -382,7 +382,7 @@ template <class Set> class chunk_arena {
     }
     // Whether a distance from the arena's start is inside, and a multiple of the unit.
     ALLOT_ALWAYS_INLINE bool is_unit(std::size_t at) const noexcept {
-        return at < core_.heap().span() && is_aligned(at, unit);
+        return at < core_.heap().span() && detail::is_aligned(at, unit);
     }
     // Whether a block of this request has a class that follows from its bytes alone.
     ALLOT_ALWAYS_INLINE bool is_of_class(std::size_t bytes, std::size_t align) const noexcept {
@@ -404,7 +404,7 @@ template <class Set> class chunk_arena {
     // A block from a cache, which has none of pages; none: try_again() may have one.
     ALLOT_ALWAYS_INLINE block pop(std::size_t bytes, std::size_t align) noexcept {
         detail::check_no_lock_is_held("allocates a block");
-        if (ALLOT_LIKELY(has_class(bytes) && align <= unit && is_power_of_two(align))) {
+        if (ALLOT_LIKELY(has_class(bytes) && align <= unit && detail::is_power_of_two(align))) {
             const unsigned c = classes::class_of(bytes);
             if (std::byte* const p = core_.pop(c, bytes); ALLOT_LIKELY(p != nullptr)) {
                 return start(p, c);
@@ -435,7 +435,7 @@ template <class Set> class chunk_arena {
         return b ? b : refused();
     }
     bool is_possible(detail::memory_request& asked, std::size_t align) noexcept {
-        if (ALLOT_UNLIKELY(!is_power_of_two(align) || align > max_align))
+        if (ALLOT_UNLIKELY(!detail::is_power_of_two(align) || align > max_align))
             return refuse_misuse(asked, misuse::bad_alignment);
         return ALLOT_LIKELY(asked.bytes <= static_cast<std::size_t>(PTRDIFF_MAX)) ||
                refuse_misuse(asked, misuse::size_too_large);
@@ -460,7 +460,7 @@ template <class Set> class chunk_arena {
             std::byte* const p = core_.take(c, align, asked);
             return p != nullptr ? start(p, c) : block{};
         }
-        const std::size_t pages = ceil_div(bytes, arena().page_bytes());
+        const std::size_t pages = detail::ceil_div(bytes, arena().page_bytes());
         std::byte* const p = core_.heap().take_pages(pages, align, asked);
         return p != nullptr ? block{p, pages << arena().page_shift()} : block{};
     }
@@ -483,7 +483,7 @@ template <class Set> class chunk_arena {
     }
     // The block stays larger than those of a class: deallocate(block) takes smaller ones for blocks of a class.
     std::size_t pages_resized(std::size_t bytes) const noexcept {
-        return detail::max(ceil_div(bytes, arena().page_bytes()),
+        return detail::max(detail::ceil_div(bytes, arena().page_bytes()),
                            (core_.heap().largest_block() >> arena().page_shift()) + 1);
     }
     block resize_large(std::byte* p, std::size_t bytes) noexcept {
@@ -497,7 +497,7 @@ template <class Set> class chunk_arena {
         if (is_unit(at) && core_.map().at(at) == map::kept) return misuse::double_release;
         if (core_.heap().is_inside_a_block(p)) return misuse::interior_pointer;
         const bool ours = core_.heap().map().word(at >> arena().page_shift()) != 0;
-        return ours && is_aligned(at, unit) ? misuse::double_release : misuse::foreign_pointer;
+        return ours && detail::is_aligned(at, unit) ? misuse::double_release : misuse::foreign_pointer;
     }
     ALLOT_COLD void report_misused(misuse kind, const void* p) const noexcept {
         report_misuse({.kind = kind, .set = set_name(), .heap = name_, .type = "", .address = p});

@@ -21,7 +21,7 @@ namespace allot::inline ALLOT_ABI {
 namespace error {
 
 template <class Set, class Policy> constexpr auto not_a_user_of_chunks() {
-    static_assert(always_false<Set>,
+    static_assert(detail::always_false<Set>,
                   "allot: a chunk_arena serves all threads; name heap::shared or heap::per_thread instead");
 }
 

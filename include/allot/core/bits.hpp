@@ -7,6 +7,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 ALLOT_HOST_DEVICE constexpr bool is_power_of_two(std::size_t n) noexcept { return n != 0 && (n & (n - 1)) == 0; }
 
@@ -46,6 +47,8 @@ ALLOT_HOST_DEVICE constexpr unsigned log2_ceil(std::size_t n) noexcept { return 
 constexpr std::uint32_t count_bits(std::uint64_t bits) noexcept {
     return bits == ~std::uint64_t{0} ? 64 : static_cast<std::uint32_t>(__builtin_popcountll(bits));
 }
+
+} // namespace detail
 
 static_assert(sizeof(std::size_t) == 8, "allot needs a 64-bit platform");
 

@@ -87,11 +87,15 @@ struct charge_status {
     constexpr explicit operator bool() const noexcept { return charged(); }
 };
 
+namespace detail {
+
 /// The same status with this verdict; the refusal that it ends is kept.
 constexpr charge_status with_verdict(charge_status s, charge_outcome verdict) noexcept {
     if (!is_verdict(s.outcome)) s.refused = s.outcome;
     return s.outcome = verdict, s;
 }
+
+} // namespace detail
 /// The refusal that a verdict ended, and that could not be granted; another status as it is.
 constexpr charge_status refusal_of(charge_status s) noexcept {
     if (!is_verdict(s.outcome)) return s;

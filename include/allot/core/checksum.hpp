@@ -19,6 +19,8 @@ namespace allot::inline ALLOT_ABI {
 /// The check of a row type: 4 bytes per row.
 enum class row_check : std::uint8_t { none, sum16, crc32c };
 
+namespace detail {
+
 inline std::uint32_t sum16(const void* bytes, std::size_t n) noexcept {
     const auto* at = static_cast<const unsigned char*>(bytes);
     std::uint64_t sum = 0;
@@ -33,8 +35,6 @@ inline std::uint32_t sum16(const void* bytes, std::size_t n) noexcept {
     while (sum > 0xFFFF) sum = (sum & 0xFFFF) + (sum >> 16);
     return static_cast<std::uint32_t>(sum);
 }
-
-namespace detail {
 
 using crc_tables = std::array<std::array<std::uint32_t, 256>, 4>;
 

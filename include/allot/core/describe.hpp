@@ -28,6 +28,8 @@ struct answer_line {
     std::string_view cost;
 };
 
+namespace detail {
+
 /// A NUL-terminated text of fixed size.
 template <std::size_t Size> struct fixed_text {
     char chars[Size + 1]{};
@@ -36,8 +38,6 @@ template <std::size_t Size> struct fixed_text {
     constexpr std::string_view view() const noexcept { return {chars, Size}; }
     constexpr operator std::string_view() const noexcept { return view(); }
 };
-
-namespace detail {
 
 // Copies a name without "allot::"; out may be null. Returns the size.
 constexpr std::size_t strip_library(std::string_view from, char* out) noexcept {
@@ -68,7 +68,7 @@ template <class T> struct short_name_of {
 
 /// The description of a Set for a Product: a range of answer_line, in the product's order.
 template <class Set, class Product> class description {
-    using resolved_set = resolved<Set, Product>;
+    using resolved_set = detail::resolved<Set, Product>;
 
     template <class... Categories>
     static constexpr std::array<answer_line, sizeof...(Categories)> make(types<Categories...>) noexcept {
@@ -111,13 +111,13 @@ template <class Set, class Product> class description {
     static constexpr std::size_t max_text_bytes = 16384;
 
     static constexpr std::size_t text_size() noexcept {
-        fixed_text<max_text_bytes> out;
+        detail::fixed_text<max_text_bytes> out;
         text_writer writer{out.chars};
         write(writer);
         return writer.size();
     }
     static constexpr auto make_text() noexcept {
-        fixed_text<text_size()> out;
+        detail::fixed_text<text_size()> out;
         text_writer writer{out.chars};
         write(writer);
         return out;

@@ -20,7 +20,7 @@ namespace allot::inline ALLOT_ABI {
 namespace error {
 
 template <class Set> constexpr auto not_a_set() {
-    static_assert(always_false<Set>,
+    static_assert(detail::always_false<Set>,
                   "allot: this is not a set of policies: derive an empty struct from allot::policies<...>");
 }
 // For an empty struct without bases. Most often its base was refused, which is an error already; otherwise this is
@@ -30,33 +30,35 @@ ALLOT_WARN_USE("allot: this struct does not derive from allot::policies<...>")
 void not_derived_from_policies();
 
 template <class Set, class Policy> constexpr auto not_a_policy() {
-    static_assert(always_false<Set>, "allot: this is not a policy: a policy must define category, needs and provides");
+    static_assert(detail::always_false<Set>,
+                  "allot: this is not a policy: a policy must define category, needs and provides");
 }
 template <class Set, class Policy> constexpr auto only_declared() {
-    static_assert(always_false<Set>, "allot: this policy is only declared: include its header");
+    static_assert(detail::always_false<Set>, "allot: this policy is only declared: include its header");
 }
 template <class Set, class Category, class Policy, class Other> constexpr auto named_twice() {
-    static_assert(always_false<Set>, "allot: a set names two policies of one category: remove one");
+    static_assert(detail::always_false<Set>, "allot: a set names two policies of one category: remove one");
 }
 template <class Set, class Product, class Category, class Policy> constexpr auto not_read() {
-    static_assert(always_false<Set>, "allot: this product does not read the category of a policy: remove the policy");
+    static_assert(detail::always_false<Set>,
+                  "allot: this product does not read the category of a policy: remove the policy");
 }
 template <class As, class Category, class Policy> constexpr auto not_for_one_heap() {
-    static_assert(always_false<As>,
+    static_assert(detail::always_false<As>,
                   "allot: as<...> names a policy that one heap cannot choose: name it in the manager's set");
 }
 template <class Set, class Product, class Category> constexpr auto missing() {
-    static_assert(always_false<Set>, "allot: the set must name a policy of a category that has no fallback");
+    static_assert(detail::always_false<Set>, "allot: the set must name a policy of a category that has no fallback");
 }
 template <class Set, class Category, class Policy> constexpr auto broken_contract() {
-    static_assert(always_false<Set>,
+    static_assert(detail::always_false<Set>,
                   "allot: a policy breaks the contract of its category: see the category's `contract`");
 }
 template <class Set, class Category, class Policy> constexpr auto bad_options() {
-    static_assert(always_false<Set>, "allot: a policy has an invalid option: see the policy's `options_valid`");
+    static_assert(detail::always_false<Set>, "allot: a policy has an invalid option: see the policy's `options_valid`");
 }
 template <class Set, class Category, class Policy, class Need> constexpr auto unmet_need() {
-    static_assert(always_false<Set>,
+    static_assert(detail::always_false<Set>,
                   "allot: a policy needs a property that no policy of the set provides: replace one of them");
 }
 
@@ -237,6 +239,8 @@ template <class Set, class Product> constexpr auto check() {
     return well_formed<Set, Product>;
 }
 
+namespace detail {
+
 /// True when As, an as_t<...>, is valid for a heap of a row manager of Set. Never an error.
 template <class Set, class As> constexpr bool well_formed_heap() {
     if constexpr (!std::is_void_v<detail::named<As>>) {
@@ -257,8 +261,6 @@ template <class Set, class As> constexpr auto check_heap() {
     return well_formed_heap<Set, As>();
 }
 
-namespace detail {
-
 // The base of a product of a refused set: reports the mistake once, and accepts any use.
 template <class Set, class Product> struct refused : stub_members {
     using checked = decltype(check<Set, Product>());
@@ -269,5 +271,4 @@ template <class Set, class Product> struct refused : stub_members {
 };
 
 } // namespace detail
-
 } // namespace allot::inline ALLOT_ABI

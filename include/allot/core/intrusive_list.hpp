@@ -7,6 +7,7 @@
 #include <allot/config.hpp>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <class Node> struct list_hook {
     Node* next = nullptr;
@@ -43,4 +44,5 @@ template <class Node, list_hook<Node> Node::* Place> class intrusive_list {
     Node* first_ = nullptr;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -8,6 +8,7 @@
 #include <allot/core/intrusive_list.hpp>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <class Node, list_hook<Node> Node::* Place> class intrusive_queue {
   public:
@@ -36,4 +37,5 @@ template <class Node, list_hook<Node> Node::* Place> class intrusive_queue {
     Node* last_ = nullptr;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -81,8 +81,6 @@ template <class... Ps, class... Categories> struct resolution<types<Ps...>, type
     using index = decltype(index_of(answers{}));
 };
 
-} // namespace detail
-
 /// The answers of a set to the categories that a product reads.
 /// Requires: well_formed<Set, Product> (core/diagnose.hpp).
 template <class Set, class Product> struct resolved {
@@ -99,6 +97,8 @@ template <class Set, class Product> struct resolved {
         !std::is_same_v<detail::find_in<Category, typename detail::resolution<detail::named<Set>, categories>::own>,
                         detail::found<detail::absent>>;
 };
+
+} // namespace detail
 
 // --- replacing answers -------------------------------------------------------------------------------------
 namespace detail {
@@ -132,7 +132,7 @@ struct with : decltype(detail::replace(static_cast<detail::named<Set>*>(nullptr)
 
 /// The answers of a set to what a product reads, as a set: the same one for all sets with the same answers.
 template <class Set, class Product>
-using answers_of = decltype(detail::set_of(typename resolved<Set, Product>::answers{}));
+using answers_of = decltype(detail::set_of(typename detail::resolved<Set, Product>::answers{}));
 
 /// The type of `as<Ps...>`: the policies of one heap.
 template <class... Ps> struct as_t : policies<Ps...> {};
@@ -150,9 +150,8 @@ template <class Set, class... Ps> struct overridden_set<Set, as_t<Ps...>> {
     using type = with<Set, Ps...>;
 };
 
-} // namespace detail
-
 /// The set of a heap: Set with the policies of As; Set itself for as_t<>.
 template <class Set, class As> using overridden = typename detail::overridden_set<Set, As>::type;
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

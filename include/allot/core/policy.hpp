@@ -24,7 +24,6 @@
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
-
 namespace detail {
 
 template <class List, class T> inline constexpr bool lists = false;
@@ -65,11 +64,10 @@ template <class P> constexpr std::string_view cost() {
     else return {};
 }
 
-} // namespace detail
-
 /// The properties that a list of policies provides. An incomplete policy provides none.
 template <class... Ps> struct provided_by {
     template <class Property> static constexpr bool has = (detail::provides<Ps, Property> || ...);
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

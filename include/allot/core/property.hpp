@@ -13,10 +13,12 @@ namespace allot::inline ALLOT_ABI {
 template <class...> struct types {};
 
 namespace error {
+namespace detail {
 
 // Of a static_assert that reports an error wherever its template is instantiated.
 template <class> inline constexpr bool always_false = false;
 
+} // namespace detail
 } // namespace error
 
 namespace property {

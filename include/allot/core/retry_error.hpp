@@ -26,7 +26,7 @@ class verdict_error : public memory_error {
 class retry_out_of_memory : public verdict_error {
   public:
     retry_out_of_memory(const charge_status& why, memory_kind kind) noexcept
-        : verdict_error(with_verdict(why, charge_outcome::rolled_back), kind) {}
+        : verdict_error(detail::with_verdict(why, charge_outcome::rolled_back), kind) {}
     const char* what() const noexcept override {
         return kind() == memory_kind::host
                    ? "allot: rolled back: free what this attempt took, and try again"
@@ -38,7 +38,7 @@ class retry_out_of_memory : public verdict_error {
 class split_and_retry_out_of_memory : public verdict_error {
   public:
     ALLOT_OUTLINE split_and_retry_out_of_memory(const charge_status& why, memory_kind kind) noexcept
-        : verdict_error(with_verdict(why, charge_outcome::split), kind) {}
+        : verdict_error(detail::with_verdict(why, charge_outcome::split), kind) {}
     const char* what() const noexcept override {
         return kind() == memory_kind::host ? "allot: the input needs more memory than there is: split it, and try again"
                                            : "allot: the input needs more device memory than there is: split it, and "
@@ -50,7 +50,7 @@ class split_and_retry_out_of_memory : public verdict_error {
 class task_removed : public verdict_error {
   public:
     ALLOT_OUTLINE task_removed(const charge_status& why, memory_kind kind) noexcept
-        : verdict_error(with_verdict(why, charge_outcome::removed), kind) {}
+        : verdict_error(detail::with_verdict(why, charge_outcome::removed), kind) {}
     const char* what() const noexcept override { return "allot: the task was removed while it requested memory"; }
 };
 

@@ -20,7 +20,6 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
-
 namespace detail {
 
 // A list as a plain array: device code cannot call std::array's members.
@@ -34,8 +33,6 @@ template <class List> consteval auto plain() noexcept {
     for (std::size_t i = 0; i != List::sizes.size(); ++i) list.sizes[i] = List::sizes[i];
     return list;
 }
-
-} // namespace detail
 
 /// The size classes of one list for one page size; size_classes<List> constructs it.
 class size_table {
@@ -179,4 +176,5 @@ template <class List> class size_classes : public size_table {
     }
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

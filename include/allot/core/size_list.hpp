@@ -75,6 +75,8 @@ template <class List> constexpr tail tail_of() {
     else return tail::fractions;
 }
 
+namespace detail {
+
 /// The rule that a list breaks.
 enum class list_fault { none, no_sizes, too_many, not_a_multiple, not_ascending, out_of_range, above_is_no_tail };
 
@@ -100,11 +102,13 @@ template <class List> constexpr list_fault fault_of() {
     }
 }
 
-template <class List> inline constexpr bool is_list = fault_of<List>() == list_fault::none;
+} // namespace detail
+
+template <class List> inline constexpr bool is_list = detail::fault_of<List>() == detail::list_fault::none;
 
 /// Reports one error for a list that breaks a rule, with the list's name and the rule.
-template <class Set, class List, list_fault Fault = fault_of<List>()> constexpr auto refuse_list() {
-    using enum list_fault;
+template <class Set, class List, detail::list_fault Fault = detail::fault_of<List>()> constexpr auto refuse_list() {
+    using enum detail::list_fault;
     static_assert(Fault != no_sizes,
                   "allot: a size list must have static constexpr std::array<std::uint32_t, N> sizes, N > 0");
     static_assert(Fault != too_many, "allot: a size list must have at most 64 sizes");

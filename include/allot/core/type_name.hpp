@@ -16,7 +16,6 @@ template <class T> constexpr std::string_view signature() noexcept { return ALLO
 } // namespace allot_type_name::inline ALLOT_ABI
 
 namespace allot::inline ALLOT_ABI {
-
 namespace detail {
 
 struct name_frame {
@@ -65,7 +64,10 @@ template <class T> constexpr std::string_view type_name() noexcept {
     return {detail::name_of<T>::text.data(), detail::name_of<T>::text.size() - 1};
 }
 
+namespace detail {
+
 /// As type_name(), NUL-terminated.
 template <class T> constexpr const char* type_name_c_str() noexcept { return detail::name_of<T>::text.data(); }
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

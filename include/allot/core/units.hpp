@@ -42,6 +42,8 @@ struct reserve_bytes {
     std::size_t bytes;
 };
 
+namespace detail {
+
 /// Writes a + b to `result`. Returns: false, without writing, on overflow.
 ALLOT_HOST_DEVICE constexpr bool checked_add(std::size_t a, std::size_t b, std::size_t& result) noexcept {
     if (b > SIZE_MAX - a) return false;
@@ -55,8 +57,6 @@ ALLOT_HOST_DEVICE constexpr bool checked_mul(std::size_t a, std::size_t b, std::
     result = a * b;
     return true;
 }
-
-namespace detail {
 
 // What std::chrono::duration has; <chrono> takes longer to compile than this library's headers of rank 0.
 template <class T>

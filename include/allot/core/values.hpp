@@ -9,7 +9,6 @@
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
-
 namespace detail {
 
 template <class Value, class Wanted>
@@ -29,12 +28,16 @@ template <class Wanted, class V, class... Vs> constexpr decltype(auto) pick_firs
 /// True when one of the values matches Wanted.
 template <class Wanted, class... Vs> inline constexpr bool given = (detail::is_or_converts_to<Vs, Wanted> || ...);
 
+namespace detail {
+
 /// Returns: the first value that matches Wanted, by reference or converted.
 template <class Wanted, class... Vs>
     requires given<Wanted, Vs...>
 constexpr decltype(auto) pick(Vs&&... vs) noexcept {
     return detail::pick_first<Wanted>(static_cast<Vs&&>(vs)...);
 }
+
+} // namespace detail
 
 /// As pick(), by value. Returns: `otherwise` when no value matches.
 template <class Wanted, class... Vs>
@@ -47,15 +50,15 @@ namespace error {
 
 template <class Product, class Set, class Value> constexpr auto value_without_use() {
     static_assert(
-        always_false<Set>,
+        detail::always_false<Set>,
         "allot: this set has no use for a constructor argument: remove it, or add the policy that takes it to "
         "the set (an account: ledger::tree)");
 }
 template <class Product, class Set, class Wanted> constexpr auto value_twice() {
-    static_assert(always_false<Set>, "allot: a constructor argument is given twice: pass it once");
+    static_assert(detail::always_false<Set>, "allot: a constructor argument is given twice: pass it once");
 }
 template <class Product, class Set, class Wanted> constexpr auto value_missing() {
-    static_assert(always_false<Set>, "allot: this set needs a constructor argument that is missing: pass it");
+    static_assert(detail::always_false<Set>, "allot: this set needs a constructor argument that is missing: pass it");
 }
 
 } // namespace error
@@ -81,8 +84,6 @@ constexpr void report_values(types<Accepts...>, types<Vs...>) {
     (report_times<Product, Set, Accepts, Vs...>(), ...);
 }
 
-} // namespace detail
-
 /// Reports one error for a value that is given twice, or that matches none of `Accepts`, a types<...>.
 template <class Product, class Set, class Accepts, class... Vs> constexpr void check_values() {
     detail::report_values<Product, Set>(Accepts{}, types<Vs...>{});
@@ -93,4 +94,5 @@ template <class Product, class Set, class Wanted, class... Vs> constexpr void ch
     []<class... Ws>(types<Ws...>) { (detail::report_missing_value<Product, Set, Ws, Vs...>(), ...); }(Wanted{});
 }
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -96,8 +96,8 @@ template <class Set> class device_allocator {
                                     value_or<leak_sink>({&detail::leaks_to_stderr}, values...),
                                     detail::level_of<api_type>(value_or<device_id>({0}, values...))),
           grown_(api_, value_or<device_id>({0}, values...), value_or<allot::reserve_bytes>({0}, values...).bytes) {
-        check_values<product::device_allocator, Set, accepted, Values...>();
-        check_needed<product::device_allocator, Set, detail::needed_api<api_type>, Values...>();
+        detail::check_values<product::device_allocator, Set, accepted, Values...>();
+        detail::check_needed<product::device_allocator, Set, detail::needed_api<api_type>, Values...>();
         if constexpr (requires { ledger_.waits_at(level()); }) ledger_.waits_at(level());
         if constexpr (policies::in_tree) ledger_.join(tenant_), level().add(tenant_);
     }
@@ -412,7 +412,7 @@ template <class Set> class device_allocator {
     }
     bool is_possible(detail::memory_request& asked, std::size_t align, stream_type stream, caller& who) noexcept {
         if (ALLOT_UNLIKELY(asked.bytes == 0)) return false;
-        if (ALLOT_UNLIKELY(!is_power_of_two(align))) {
+        if (ALLOT_UNLIKELY(!detail::is_power_of_two(align))) {
             diagnostics_.report_misused(misuse::bad_alignment, nullptr);
             return refuse_misuse(asked, misuse::bad_alignment);
         }

@@ -21,14 +21,15 @@ namespace allot::inline ALLOT_ABI {
 namespace error {
 
 template <class Set> constexpr auto not_on_a_device() {
-    static_assert(always_false<Set>, "allot: a device_allocator needs page::on_device<Api>: name it in the set");
+    static_assert(detail::always_false<Set>,
+                  "allot: a device_allocator needs page::on_device<Api>: name it in the set");
 }
 template <class Set, class Policy> constexpr auto fit_without_stream_tags() {
-    static_assert(always_false<Set>,
+    static_assert(detail::always_false<Set>,
                   "allot: a device_allocator needs a fit that tags free runs with their stream: use fit::best");
 }
 template <class Set, class Policy> constexpr auto not_yet_on_a_device() {
-    static_assert(always_false<Set>,
+    static_assert(detail::always_false<Set>,
                   "allot: a device_allocator does not support this policy yet: leave it out of the set");
 }
 

@@ -50,8 +50,8 @@ struct alignas(64) heaplet : page_header {
     alignas(64) slot_state state;
     std::atomic<heaplet*> space_link{nullptr};
     std::atomic<heaplet*> empty_link{nullptr};
-    list_hook<heaplet> in_ready;
-    list_hook<heaplet> in_all;
+    detail::list_hook<heaplet> in_ready;
+    detail::list_hook<heaplet> in_all;
     bool is_ready = false;               // in the heap's list of ready pages
     std::atomic<bool> is_emptied{false}; // a compaction moves its rows to other pages; written under the heap's lock
     std::uint32_t marked = 0;            // rows that the compaction may move
@@ -83,7 +83,7 @@ struct alignas(64) heaplet : page_header {
                                       std::size_t header, std::size_t out_of_band_count_bytes) noexcept {
         if (row_bytes < Slots::min_row_bytes) row_bytes = Slots::min_row_bytes;
         row_bytes += Guard::row_bytes;
-        const std::size_t stride = align_up(row_bytes + header, align);
+        const std::size_t stride = detail::align_up(row_bytes + header, align);
         if constexpr (Location::out_of_band)
             return allot::compute_geometry(page_bytes, least_offset, row_bytes, align, header,
                                            [](std::size_t) { return std::size_t{0}; });
@@ -99,7 +99,7 @@ struct alignas(64) heaplet : page_header {
     }
     // The slot policy's bytes after the header.
     static constexpr std::size_t out_of_band_bytes(std::size_t n, std::size_t stride, std::size_t header) noexcept {
-        return align_up(Slots::out_of_band_bytes(n, stride, header), std::size_t{8});
+        return detail::align_up(Slots::out_of_band_bytes(n, stride, header), std::size_t{8});
     }
 
     // ---- for AddressSanitizer and valgrind: of a page's slots only the bytes of rows may be used --------------------
@@ -109,7 +109,8 @@ struct alignas(64) heaplet : page_header {
     // Of a new page.
     void hide_slots(std::size_t page_bytes) noexcept {
         const std::size_t from = cut.first - cut.header;
-        if (!Location::on_device && ends(cut) == detail::sys::unit_ends::own) detail::sys::hide(base() + from, page_bytes - from);
+        if (!Location::on_device && ends(cut) == detail::sys::unit_ends::own)
+            detail::sys::hide(base() + from, page_bytes - from);
     }
     // The slot is free.
     ALLOT_ALWAYS_INLINE static void poison(const slot_geometry& cut, std::byte* row) noexcept {

@@ -288,8 +288,8 @@ template <class Page> class page_queues {
     }
 
     Page* current_ = nullptr;
-    intrusive_list<Page, &Page::in_ready> ready_; // listed pages, except the current one
-    intrusive_list<Page, &Page::in_all> all_;
+    detail::intrusive_list<Page, &Page::in_ready> ready_; // listed pages, except the current one
+    detail::intrusive_list<Page, &Page::in_all> all_;
     pages_with_locked_frees<Page> locked_frees_;
     Page* walk_at_ = nullptr;   // next page of the walk; null: the first page
     Page* search_at_ = nullptr; // the same of claim_any()

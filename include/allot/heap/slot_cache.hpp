@@ -98,13 +98,13 @@ class slot_cache_base {
             visit(first + static_cast<std::size_t>(std::countr_zero(rest)) * stride);
     }
 
-    std::size_t limit = 0;              // the most slots in the stack; lower for large slots
-    std::uint32_t batch = 0;            // slots of the stack that are moved at once
-    std::uint32_t shortages = 0;        // heap_group::shortages() when slots were last freed from it
-    std::uint32_t group_slots = 0;      // slots of a group, free or not: a power of two
-    std::uint64_t reciprocal = 0;       // of the heap's slot_geometry
-    list_hook<slot_cache_base> in_heap; // in its heap's list of caches; protected by the heap's lock
-    std::byte* const* stack = nullptr;  // its array of slots, for other threads
+    std::size_t limit = 0;                      // the most slots in the stack; lower for large slots
+    std::uint32_t batch = 0;                    // slots of the stack that are moved at once
+    std::uint32_t shortages = 0;                // heap_group::shortages() when slots were last freed from it
+    std::uint32_t group_slots = 0;              // slots of a group, free or not: a power of two
+    std::uint64_t reciprocal = 0;               // of the heap's slot_geometry
+    detail::list_hook<slot_cache_base> in_heap; // in its heap's list of caches; protected by the heap's lock
+    std::byte* const* stack = nullptr;          // its array of slots, for other threads
 
   protected:
     ALLOT_ALWAYS_INLINE bool pop_from(std::byte** slots, std::byte*& row) noexcept {

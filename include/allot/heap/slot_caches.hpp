@@ -346,7 +346,7 @@ template <class Store> class slot_caches {
             if constexpr (groups) {
                 std::uint32_t at = 0;
                 if (const std::uint64_t bits = p.slots.claim_group(cache.group_slots, cache.batch / 2, at)) {
-                    caches.store_.claimed(p, count_bits(bits));
+                    caches.store_.claimed(p, detail::count_bits(bits));
                     return use_group(p, at, bits);
                 }
             }
@@ -394,7 +394,7 @@ template <class Store> class slot_caches {
         }
         if constexpr (groups) {
             const std::uint64_t bits = cache.bits();
-            const std::uint32_t n = count_bits(bits);
+            const std::uint32_t n = detail::count_bits(bits);
             if (n == 0 || (n > 1 && n >= cache.group_slots / 8)) {
                 if (n != 0) free_group(cache, bits);
                 return open_group(cache, row);
@@ -482,7 +482,7 @@ template <class Store> class slot_caches {
 
     Store store_;
     // The next two are protected by its lock.
-    intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;
+    detail::intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;
     std::size_t users_ = 0; // caches, the shared ones included
     std::uint32_t batch_ = 1;
     std::atomic<std::uint8_t> past_caches_{0};

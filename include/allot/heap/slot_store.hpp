@@ -173,14 +173,14 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
         if constexpr (groups) {
             page& p = page_of_slot(first);
             p.slots.put_group(p.index(first), bits);
-            count(p, count_bits(bits));
+            count(p, detail::count_bits(bits));
         }
     }
     void put_group_locked(std::byte* first, std::uint64_t bits) noexcept {
         if constexpr (groups) {
             page& p = page_of_slot(first);
             p.slots.put_group_locked(p.index(first), bits);
-            count_locked(p, count_bits(bits));
+            count_locked(p, detail::count_bits(bits));
             provider().note_free_slots();
         }
     }

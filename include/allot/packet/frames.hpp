@@ -77,7 +77,7 @@ class frame_reader {
         const std::byte* const p = of_.data() + at_;
         const std::size_t bytes = detail::load_little<std::uint32_t>(p);
         const auto type = detail::load_little<std::uint32_t>(p + 4);
-        const std::size_t whole = frame_header + align_up(bytes, frame_align);
+        const std::size_t whole = frame_header + detail::align_up(bytes, frame_align);
         if (whole > of_.size() - at_) return wrong(frame_error::truncated);
         if (type >= types_.size()) return wrong(frame_error::unknown_type);
         if (bytes < types_[type].least || bytes > types_[type].most) return wrong(frame_error::wrong_bytes);
@@ -107,7 +107,7 @@ class frame_writer {
     /// False, and nothing is written: there is no room, or the row has more bytes than a frame can say.
     bool add(const void* row, std::size_t bytes, std::uint32_t type) noexcept {
         if (bytes > UINT32_MAX - frame_align) return false;
-        const std::size_t whole = frame_header + align_up(bytes, frame_align);
+        const std::size_t whole = frame_header + detail::align_up(bytes, frame_align);
         if (whole > into_.size() - at_) return false;
         std::byte* const p = into_.data() + at_;
         detail::store_little(p, static_cast<std::uint32_t>(bytes));

@@ -75,7 +75,7 @@ template <class Set = policies<>> class arena : detail::range_source_of<Set>, pu
   public:
     using set = Set;
     using provides = // for page::of
-        typename resolved<Set, product::arena>::template answer<category::page>::provides;
+        typename detail::resolved<Set, product::arena>::template answer<category::page>::provides;
 
     template <class... Values>
     explicit arena(Values&&... values)
@@ -99,8 +99,8 @@ template <class Set = policies<>> class arena : detail::range_source_of<Set>, pu
         if (begin() == nullptr || !detail::arenas.enter(*this)) detail::refuse_arena(o.range, o.name, source::lent);
     }
     template <class... Values> static detail::range_request checked_request(Values&&... values) noexcept {
-        check_values<product::arena, Set, detail::arena_values<source>, Values...>();
-        check_needed<product::arena, Set, typename source::needed, Values...>();
+        detail::check_values<product::arena, Set, detail::arena_values<source>, Values...>();
+        detail::check_needed<product::arena, Set, typename source::needed, Values...>();
         return source::request_of(value_or<allot::limit>({SIZE_MAX}, values...).bytes, 0, values...);
     }
 };

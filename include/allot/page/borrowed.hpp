@@ -32,12 +32,12 @@ struct borrowed {
         range.committed = true;
         range.page_kind = "borrowed";
         const std::size_t page = detail::page_size_for(sized, 0);
-        range.page_shift = log2_floor(page);
+        range.page_shift = detail::log2_floor(page);
         const auto start = reinterpret_cast<std::uintptr_t>(request.lent.data());
-        const std::size_t all = request.lent.size(), tables = align_up(start, std::size_t{8}) - start;
+        const std::size_t all = request.lent.size(), tables = detail::align_up(start, std::size_t{8}) - start;
         // The tables are in front of the pages, so that the count in front of a page's first address can be read.
         for (std::size_t pages = all >> range.page_shift; pages != 0; --pages) {
-            const std::size_t first = align_up(start + tables + out_of_band_bytes(pages), page) - start;
+            const std::size_t first = detail::align_up(start + tables + out_of_band_bytes(pages), page) - start;
             if (first > all || (all - first) >> range.page_shift < pages) continue;
             range.begin = request.lent.data() + first;
             range.bytes = pages << range.page_shift;

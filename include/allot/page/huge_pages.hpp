@@ -33,7 +33,7 @@ template <huge_options Options> struct huge_pages {
         const std::size_t unit = std::max(page, Options.huge_page);
         const std::size_t all =
             bytes != 0 ? std::min(bytes, detail::max_reserve_bytes) : std::min(request.limit, memory);
-        const std::size_t whole = align_up(std::max(all, unit), unit);
+        const std::size_t whole = detail::align_up(std::max(all, unit), unit);
         arena_range range = detail::reserve_range(page, whole, Options.huge_page);
         if (range.begin == nullptr) return range;
         range.lock = Options.lock;

@@ -50,7 +50,7 @@ class cancellation {
         }
         cancellation* const of;
         detail::sys::parking& spot;
-        list_hook<place> hook{};
+        detail::list_hook<place> hook{};
     };
 
   public:
@@ -70,7 +70,7 @@ class cancellation {
 
     spin_lock lock_;
     std::atomic<bool> cancelled_{false};
-    intrusive_list<place, &place::hook> places_;
+    detail::intrusive_list<place, &place::hook> places_;
     cancellation* const other_ = nullptr;
 };
 

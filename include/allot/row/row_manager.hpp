@@ -57,12 +57,12 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<answ
     /// writes the report and aborts.
     template <class... Values>
     explicit row_manager(Values&&... values)
-        : core_({type_name_c_str<Set>(), value_or<allot::name>(allot::name{""}, values...).text, this,
+        : core_({detail::type_name_c_str<Set>(), value_or<allot::name>(allot::name{""}, values...).text, this,
                  value_or<damage_sink>({}, values...)},
                 values...),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)) {
-        check_values<product::row_manager, Set, accepted, Values...>();
-        check_needed<product::row_manager, Set, typename policies::arena::needed, Values...>();
+        detail::check_values<product::row_manager, Set, accepted, Values...>();
+        detail::check_needed<product::row_manager, Set, typename policies::arena::needed, Values...>();
         if constexpr (policies::watch::at_peak) core_.ledger().recorder().ask(&row_types::count_types_for_peak, &core_);
         arena().add(tenant_); // from here on, others who are short of memory ask it
         if constexpr (policies::in_tree) core_.ledger().join(tenant_);
@@ -168,9 +168,9 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<answ
     /// Throws: out_of_memory, also under oom::null, if the heap cannot be allocated or a row of this size and alignment
     /// does not fit a page; without exceptions it writes the report and aborts.
     template <class... Answers> auto heap(as_t<Answers...>, std::size_t bytes, const row_type& type = untyped) {
-        if constexpr (check_heap<Set, as_t<Answers...>>())
-            return core_.template heap_for<answers_of<overridden<Set, as_t<Answers...>>, product::row_manager>>(bytes,
-                                                                                                                type);
+        if constexpr (detail::check_heap<Set, as_t<Answers...>>())
+            return core_.template heap_for<answers_of<detail::overridden<Set, as_t<Answers...>>, product::row_manager>>(
+                bytes, type);
         else return detail::anything{};
     }
     auto heap(std::size_t bytes, const row_type& type = untyped) -> fixed<answers> {

@@ -117,7 +117,7 @@ class type_table {
     }
     // Requires lock_. The type's entry in the index: its number, or 0, where it is to be added.
     std::uint32_t* find_entry(const row_type& type) noexcept {
-        std::size_t at = multiplicative_hash(reinterpret_cast<std::uintptr_t>(&type), 64 - index_bits_);
+        std::size_t at = detail::multiplicative_hash(reinterpret_cast<std::uintptr_t>(&type), 64 - index_bits_);
         while (index_[at] != 0 && (*this)[index_[at]] != &type) at = (at + 1) % (std::size_t{1} << index_bits_);
         return &index_[at];
     }

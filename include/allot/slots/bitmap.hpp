@@ -42,8 +42,9 @@ struct bitmap {
     static constexpr std::size_t max_shared_only = 16; // largest stride without locked bits
 
     static constexpr std::size_t out_of_band_bytes(std::size_t slots, std::size_t stride, std::size_t) noexcept {
-        const std::size_t words = ceil_div(slots, std::size_t{64});
-        return (words * (stride > max_shared_only ? 2 : 1) + ceil_div(words, std::size_t{64})) * sizeof(std::uint64_t);
+        const std::size_t words = detail::ceil_div(slots, std::size_t{64});
+        return (words * (stride > max_shared_only ? 2 : 1) + detail::ceil_div(words, std::size_t{64})) *
+               sizeof(std::uint64_t);
     }
 
     class in_page {
@@ -95,13 +96,13 @@ struct bitmap {
             if (locked_count_ != 0) {
                 in = cursor_ = next_locked(cursor_);
                 bits = std::exchange(locked_[in], 0);
-                locked_count_ -= count_bits(bits);
+                locked_count_ -= detail::count_bits(bits);
             } else if (!unshare(in, bits)) {
                 return 0;
             }
             const std::uint32_t from = low(bits) & ~(n - 1);
             std::uint64_t got = bits & (~std::uint64_t{0} >> (64 - n) << from);
-            if (count_bits(got) < least) got = 0;
+            if (detail::count_bits(got) < least) got = 0;
             if (got != bits) add_locked(in, bits & ~got);
             else cursor_ = in + 1 != word_count_ ? in + 1 : 0;
             at = in * 64 + from;
@@ -225,7 +226,7 @@ struct bitmap {
             if (locked_ == nullptr) return share(at, bits);
             locked_[at] |= bits;
             if (locked_count_ == 0) cursor_ = at;
-            locked_count_ += count_bits(bits);
+            locked_count_ += detail::count_bits(bits);
         }
         static std::size_t take(std::uint64_t& bits, std::uint32_t at, std::byte* page, const slot_geometry& cut,
                                 std::byte** out, std::size_t left) noexcept {

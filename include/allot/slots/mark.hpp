@@ -28,7 +28,7 @@ class slot_marks {
 
     static constexpr bool in_front(std::size_t header) noexcept { return header >= sizeof(std::uint32_t); }
     static constexpr std::size_t out_of_band_bytes(std::size_t slots, std::size_t header) noexcept {
-        return in_front(header) ? 0 : align_up(slots, std::size_t{8});
+        return in_front(header) ? 0 : detail::align_up(slots, std::size_t{8});
     }
 
     // `out_of_band` is out_of_band_bytes(capacity, header) of memory.

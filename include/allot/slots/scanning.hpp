@@ -170,7 +170,7 @@ struct scanning {
 
   private:
     static constexpr std::size_t hint_words(std::size_t slots) noexcept {
-        return ceil_div(slots, std::size_t{group} * 64);
+        return detail::ceil_div(slots, std::size_t{group} * 64);
     }
 };
 

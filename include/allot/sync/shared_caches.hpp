@@ -95,7 +95,7 @@ template <class Cache> class shared_caches {
         if (!took) detail::sys::leave_section();
         return took;
     }
-    static std::size_t spread(std::uintptr_t token) noexcept { return multiplicative_hash(token, 62); }
+    static std::size_t spread(std::uintptr_t token) noexcept { return detail::multiplicative_hash(token, 62); }
     std::array<place, count> places_;
 };
 

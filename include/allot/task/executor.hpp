@@ -254,7 +254,7 @@ class executor final : detail::task_calls {
     using ending = detail::task_attempt::ending;
     struct sleeper {
         detail::sys::parking spot{};
-        list_hook<sleeper> place{};
+        detail::list_hook<sleeper> place{};
         bool is_listed = true;
     };
     static constexpr unsigned most_callers = 1024;
@@ -548,7 +548,7 @@ class executor final : detail::task_calls {
     mutable detail::sys::mutex lock_{lock_rank::executor};
     std::optional<detail::free_news::pass> since_; // begun before the account was read
     admission ready_;
-    intrusive_list<sleeper, &sleeper::place> sleepers_;
+    detail::intrusive_list<sleeper, &sleeper::place> sleepers_;
     executor_stats stats_;
     std::uint64_t order_ = 0, news_ = 0, starts_ = 0, refused_ = 0;
     std::uint64_t wakes_at_ = detail::sys::parking::never; // a group has waited for news long enough

@@ -137,7 +137,7 @@ template <spillable T> class task_cache {
     };
     struct reader {
         detail::sys::parking spot{};
-        list_hook<reader> place{};
+        detail::list_hook<reader> place{};
     };
     struct cut final : detail::group_watch {
         explicit cut(task_cache& of) noexcept : all(of) {}
@@ -234,7 +234,7 @@ template <spillable T> class task_cache {
 
     mutable detail::sys::mutex lock_{lock_rank::executor};
     std::deque<item> items_;
-    intrusive_list<reader, &reader::place> readers_;
+    detail::intrusive_list<reader, &reader::place> readers_;
     std::vector<task_waker> tasks_;
     std::size_t put_ = 0;
     bool is_finished_ = false, is_cut_ = false;

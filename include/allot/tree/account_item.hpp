@@ -33,7 +33,7 @@ class account_item {
     const char* name() const noexcept { return name_; }
     item_stats stats() const noexcept { return source_ != nullptr ? source_(*this) : item_stats{}; }
 
-    list_hook<account_item> place; // in the account's list
+    detail::list_hook<account_item> place; // in the account's list
 
   private:
     const char* kind_;
@@ -41,7 +41,7 @@ class account_item {
     stats_source source_;
 };
 
-using account_items = intrusive_list<account_item, &account_item::place>;
+using account_items = detail::intrusive_list<account_item, &account_item::place>;
 
 /// Objects that are too short-lived for a list, and are counted instead.
 enum class counted : unsigned char { buffers };

@@ -7,7 +7,7 @@
 static_assert(__cplusplus >= 202002L, "allot::cuda asks nvcc for C++20");
 
 __global__ void round_up(std::size_t* numbers, std::size_t align) {
-    numbers[threadIdx.x] = allot::align_up(numbers[threadIdx.x], align);
+    numbers[threadIdx.x] = allot::detail::align_up(numbers[threadIdx.x], align);
 }
 
 int main() {
@@ -26,7 +26,7 @@ int main() {
     cudaMemcpy(numbers, there, sizeof numbers, cudaMemcpyDeviceToHost);
     cudaFree(there);
     for (std::size_t i = 0; i < count; ++i)
-        if (numbers[i] != allot::align_up(i * 37, 64)) return 1;
+        if (numbers[i] != allot::detail::align_up(i * 37, 64)) return 1;
     std::puts("the device agrees");
     return cudaGetLastError() == cudaSuccess ? 0 : 1;
 }

@@ -8,7 +8,7 @@
 
 struct device_blocks : allot::policies<allot::page::on_device<allot::device::simulated>, allot::ledger::tree> {};
 
-__global__ void round_up(std::size_t* number) { *number = allot::align_up(*number, std::size_t{64}); }
+__global__ void round_up(std::size_t* number) { *number = allot::detail::align_up(*number, std::size_t{64}); }
 
 bool charges_a_block(allot::account& query) {
     allot::device::simulator machine;

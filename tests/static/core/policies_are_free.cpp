@@ -34,7 +34,7 @@ template <class... Ps> constexpr bool all_empty = ((std::is_empty_v<Ps> && std::
 struct first : policies<fake::host_page, size::packed, oom::null, heap::unique> {};
 struct second : policies<heap::unique, oom::null, fake::host_page, size::packed> {};
 struct third : policies<oom::null, size::packed, heap::unique, fake::host_page> {};
-template <class Set> using answers = typename resolved<Set, product::row_manager>::answers;
+template <class Set> using answers = typename detail::resolved<Set, product::row_manager>::answers;
 
 } // namespace
 

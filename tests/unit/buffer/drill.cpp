@@ -27,7 +27,7 @@ using namespace allot::literals;
 
 namespace {
 using drill = allot::use::drill;
-using answers = allot::resolved<drill, allot::product::chunk_arena>;
+using answers = allot::detail::resolved<drill, allot::product::chunk_arena>;
 template <class Category, class Answer> constexpr bool says = std::is_same_v<answers::answer<Category>, Answer>;
 
 struct refusals {

@@ -306,13 +306,13 @@ TEST_CASE_METHOD(fixture, "two views of a vector do not append to the same place
 TEST_CASE_METHOD(fixture, "a vector in what was reserved", "[vectors]") {
     const std::size_t first = value_vector<std::uint32_t>::bytes_for(77);
     CHECK(first == 312 + 10);
-    const std::size_t sum = allot::align_up(first, 8) + bytes_vector::bytes_for(9, 50);
+    const std::size_t sum = allot::detail::align_up(first, 8) + bytes_vector::bytes_for(9, 50);
     auto sure = scan.reserve_for(memory.capacity_for(sum), 0_ms);
     CHECK(sure);
     buffer whole = memory.allocate(scan, sum);
     sure.release();
     auto v = value_vector<std::uint32_t>::cut(whole.slice(0, first), 77);
-    auto w = bytes_vector::cut(whole.slice(allot::align_up(first, 8), bytes_vector::bytes_for(9, 50)), 9, 50);
+    auto w = bytes_vector::cut(whole.slice(allot::detail::align_up(first, 8), bytes_vector::bytes_for(9, 50)), 9, 50);
     for (unsigned i = 0; i != 77; ++i) v.set(i, i);
     for (unsigned i = 0; i != 9; ++i) CHECK(w.append("abcde"));
     CHECK(v.null_count() == 0);

@@ -30,7 +30,7 @@ template <class Fit> void walk() {
                 INFO(bytes << " aligned to " << align);
                 const auto block = pool.try_allocate(bytes, align);
                 if (block.address == nullptr) {
-                    CHECK((bytes > 16_MiB || align > 16_MiB || !allot::is_power_of_two(align)));
+                    CHECK((bytes > 16_MiB || align > 16_MiB || !allot::detail::is_power_of_two(align)));
                     continue;
                 }
                 CHECK(bytes <= 64_MiB);

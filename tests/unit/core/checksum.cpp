@@ -34,25 +34,26 @@ TEST_CASE("crc32c by table and by instruction agree", "[checksum]") {
 
 TEST_CASE("sum16 is the sum of words with the carries added back", "[checksum]") {
     const unsigned char words[] = {0x01, 0x00, 0xFF, 0xFF, 0x02, 0x00, 0x07};
-    CHECK(allot::sum16(words, 2) == 1);
-    CHECK(allot::sum16(words, 4) == 1); // 0x10000 carries
-    CHECK(allot::sum16(words, 6) == 3);
-    CHECK(allot::sum16(words, 7) == 10);
-    CHECK(allot::sum16(words, 0) == 0);
+    CHECK(allot::detail::sum16(words, 2) == 1);
+    CHECK(allot::detail::sum16(words, 4) == 1); // 0x10000 carries
+    CHECK(allot::detail::sum16(words, 6) == 3);
+    CHECK(allot::detail::sum16(words, 7) == 10);
+    CHECK(allot::detail::sum16(words, 0) == 0);
     const std::vector<unsigned char> many(100000, 0xFF);
-    CHECK(allot::sum16(many.data(), many.size()) == 0xFFFF);
+    CHECK(allot::detail::sum16(many.data(), many.size()) == 0xFFFF);
 }
 
 TEST_CASE("both see any one changed bit", "[checksum]") {
     std::mt19937 random(4);
     std::vector<unsigned char> data(77);
     for (auto& byte : data) byte = static_cast<unsigned char>(random());
-    const auto sum = allot::sum16(data.data(), data.size());
+    const auto sum = allot::detail::sum16(data.data(), data.size());
     const auto crc = allot::crc32c(data.data(), data.size());
     bool good = true;
     for (std::size_t i = 0; i < data.size() * 8; ++i) {
         data[i / 8] ^= static_cast<unsigned char>(1u << i % 8);
-        good = good && allot::sum16(data.data(), data.size()) != sum && allot::crc32c(data.data(), data.size()) != crc;
+        good = good && allot::detail::sum16(data.data(), data.size()) != sum &&
+               allot::crc32c(data.data(), data.size()) != crc;
         data[i / 8] ^= static_cast<unsigned char>(1u << i % 8);
     }
     CHECK(good);

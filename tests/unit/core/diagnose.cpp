@@ -11,7 +11,7 @@ using namespace allot;
 namespace {
 
 template <class... Ps> constexpr bool makes_rows = well_formed<policies<fake::host_page, Ps...>, product::row_manager>;
-template <class... Ps> constexpr bool makes_heap = well_formed_heap<policies<fake::host_page>, as_t<Ps...>>();
+template <class... Ps> constexpr bool makes_heap = detail::well_formed_heap<policies<fake::host_page>, as_t<Ps...>>();
 
 struct no_policy {};
 struct declared;
@@ -103,5 +103,5 @@ TEST_CASE("a heap may answer what is up to one heap") {
     STATIC_REQUIRE_FALSE(makes_heap<heap::unique, heap::shared>);
     STATIC_REQUIRE_FALSE(makes_heap<int>);
     STATIC_REQUIRE_FALSE(makes_heap<refill::blocked<0>>);
-    STATIC_REQUIRE_FALSE(well_formed_heap<policies<fake::device_page>, as_t<slots::linked>>());
+    STATIC_REQUIRE_FALSE(detail::well_formed_heap<policies<fake::device_page>, as_t<slots::linked>>());
 }

@@ -13,7 +13,7 @@ using std::is_same_v;
 namespace {
 
 template <class Set, class Category, class Product = product::row_manager>
-using answer = typename resolved<Set, Product>::template answer<Category>;
+using answer = typename detail::resolved<Set, Product>::template answer<Category>;
 
 struct plain : policies<fake::host_page> {};
 struct device : policies<fake::device_page> {};
@@ -38,8 +38,8 @@ TEST_CASE("what is named is the answer") {
     STATIC_REQUIRE(is_same_v<answer<named, category::refill>, refill::blocked<16>>);
     STATIC_REQUIRE(is_same_v<answer<named, category::oom>, oom::null>);
     STATIC_REQUIRE(is_same_v<answer<named, category::heap>, heap::per_thread>);
-    STATIC_REQUIRE(resolved<named, product::row_manager>::names<category::oom>);
-    STATIC_REQUIRE_FALSE(resolved<named, product::row_manager>::names<category::heap>);
+    STATIC_REQUIRE(detail::resolved<named, product::row_manager>::names<category::oom>);
+    STATIC_REQUIRE_FALSE(detail::resolved<named, product::row_manager>::names<category::heap>);
 }
 
 TEST_CASE("a fallback depends on what the others provide") {
@@ -69,7 +69,7 @@ TEST_CASE("with replaces one answer and keeps the others") {
     STATIC_REQUIRE(is_same_v<answer<changed, category::size>, size::exact>);
     STATIC_REQUIRE(is_same_v<answer<changed, category::oom>, oom::null>);
     STATIC_REQUIRE(is_same_v<answer<changed, category::refill>, refill::blocked<16>>);
-    STATIC_REQUIRE(resolved<changed, product::row_manager>::names<category::size>);
+    STATIC_REQUIRE(detail::resolved<changed, product::row_manager>::names<category::size>);
 }
 
 TEST_CASE("with adds an answer, takes several, and can be repeated") {
@@ -85,14 +85,14 @@ TEST_CASE("with changes what fallbacks depend on") {
 }
 
 TEST_CASE("as gives one heap its answers") {
-    using changed = overridden<named, as_t<heap::unique, size::exact>>;
+    using changed = detail::overridden<named, as_t<heap::unique, size::exact>>;
     STATIC_REQUIRE(is_same_v<answer<changed, category::heap>, heap::unique>);
     STATIC_REQUIRE(is_same_v<answer<changed, category::size>, size::exact>);
     STATIC_REQUIRE(is_same_v<answer<changed, category::oom>, oom::null>);
-    STATIC_REQUIRE(is_same_v<overridden<named, as_t<>>, named>);
+    STATIC_REQUIRE(is_same_v<detail::overridden<named, as_t<>>, named>);
     STATIC_REQUIRE(is_same_v<decltype(as<heap::unique>), const as_t<heap::unique>>);
-    STATIC_REQUIRE(well_formed_heap<named, as_t<heap::unique, size::exact>>());
-    STATIC_REQUIRE(well_formed_heap<named, as_t<>>());
+    STATIC_REQUIRE(detail::well_formed_heap<named, as_t<heap::unique, size::exact>>());
+    STATIC_REQUIRE(detail::well_formed_heap<named, as_t<>>());
 }
 
 TEST_CASE("each product has its own list of categories") {

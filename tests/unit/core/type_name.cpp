@@ -29,5 +29,5 @@ TEST_CASE("the inline namespace does not show") {
 
 TEST_CASE("a name is a constant that ends in NUL") {
     STATIC_REQUIRE(allot::type_name<shop::order>().size() == 11);
-    CHECK(std::strcmp(allot::type_name_c_str<shop::order>(), "shop::order") == 0);
+    CHECK(std::strcmp(allot::detail::type_name_c_str<shop::order>(), "shop::order") == 0);
 }

@@ -60,26 +60,26 @@ TEST_CASE("spans of time are milliseconds") {
 
 TEST_CASE("a sum that does not fit says so and leaves the result alone") {
     std::size_t result = 7;
-    CHECK(allot::checked_add(SIZE_MAX - 1, 1, result));
+    CHECK(allot::detail::checked_add(SIZE_MAX - 1, 1, result));
     CHECK(result == SIZE_MAX);
     result = 7;
-    CHECK_FALSE(allot::checked_add(SIZE_MAX, 1, result));
-    CHECK_FALSE(allot::checked_add(1, SIZE_MAX, result));
+    CHECK_FALSE(allot::detail::checked_add(SIZE_MAX, 1, result));
+    CHECK_FALSE(allot::detail::checked_add(1, SIZE_MAX, result));
     CHECK(result == 7);
 }
 
 TEST_CASE("a product that does not fit says so and leaves the result alone") {
     std::size_t result = 7;
-    CHECK(allot::checked_mul(std::size_t{1} << 32, (std::size_t{1} << 32) - 1, result));
+    CHECK(allot::detail::checked_mul(std::size_t{1} << 32, (std::size_t{1} << 32) - 1, result));
     CHECK(result == (SIZE_MAX >> 32) << 32);
-    CHECK(allot::checked_mul(0, SIZE_MAX, result));
+    CHECK(allot::detail::checked_mul(0, SIZE_MAX, result));
     CHECK(result == 0);
-    CHECK(allot::checked_mul(SIZE_MAX, 0, result));
-    CHECK(allot::checked_mul(SIZE_MAX, 1, result));
+    CHECK(allot::detail::checked_mul(SIZE_MAX, 0, result));
+    CHECK(allot::detail::checked_mul(SIZE_MAX, 1, result));
     CHECK(result == SIZE_MAX);
     result = 7;
-    CHECK_FALSE(allot::checked_mul(std::size_t{1} << 32, std::size_t{1} << 32, result));
-    CHECK_FALSE(allot::checked_mul(SIZE_MAX, 2, result));
+    CHECK_FALSE(allot::detail::checked_mul(std::size_t{1} << 32, std::size_t{1} << 32, result));
+    CHECK_FALSE(allot::detail::checked_mul(SIZE_MAX, 2, result));
     CHECK(result == 7);
 }
 

@@ -38,20 +38,20 @@ TEST_CASE("an object is found by reference, also as what it derives from") {
     account a;
     sub_account b;
     limit most{5};
-    CHECK(&pick<account>(most, a) == &a);
-    CHECK(&pick<account>(b, most) == &b);
-    pick<account>(most, b).charged = 3;
+    CHECK(&detail::pick<account>(most, a) == &a);
+    CHECK(&detail::pick<account>(b, most) == &b);
+    detail::pick<account>(most, b).charged = 3;
     CHECK(b.charged == 3);
-    STATIC_REQUIRE(std::is_same_v<decltype(pick<account>(most, a)), account&>);
+    STATIC_REQUIRE(std::is_same_v<decltype(detail::pick<account>(most, a)), account&>);
     STATIC_REQUIRE(given<account, limit&, sub_account&>);
     STATIC_REQUIRE_FALSE(given<account, limit&, name>);
 }
 
 TEST_CASE("bytes come as a span or as what converts to one") {
     std::array<std::byte, 64> space{};
-    CHECK(pick<std::span<std::byte>>(limit{5}, space).data() == space.data());
-    CHECK(pick<std::span<std::byte>>(std::span{space}, limit{5}).size() == 64);
-    CHECK(pick<std::span<std::byte>>(limit{5}, std::span<std::byte>{space}).size() == 64);
+    CHECK(detail::pick<std::span<std::byte>>(limit{5}, space).data() == space.data());
+    CHECK(detail::pick<std::span<std::byte>>(std::span{space}, limit{5}).size() == 64);
+    CHECK(detail::pick<std::span<std::byte>>(limit{5}, std::span<std::byte>{space}).size() == 64);
 }
 
 TEST_CASE("strong types do not convert into each other") {
@@ -61,8 +61,8 @@ TEST_CASE("strong types do not convert into each other") {
 TEST_CASE("values that a set can use pass without a word") {
     account a;
     const auto pass = [](auto&&... vs) {
-        check_values<product::row_manager, policies<>, types<limit, name, account>, decltype(vs)...>();
-        check_needed<product::row_manager, policies<>, types<limit>, decltype(vs)...>();
+        detail::check_values<product::row_manager, policies<>, types<limit, name, account>, decltype(vs)...>();
+        detail::check_needed<product::row_manager, policies<>, types<limit>, decltype(vs)...>();
         return sizeof...(vs);
     };
     CHECK(pass(limit{5}, a) == 2);

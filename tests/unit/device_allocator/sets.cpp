@@ -14,13 +14,13 @@ static_assert(std::is_empty_v<allot::detail::no_device_counters>);
 static_assert(sizeof(allot::device_allocator<counts_nothing>) + sizeof(allot::page_ledger) +
                   sizeof(allot::detail::device_counters) ==
               sizeof(allot::device_allocator<task_memory>));
-static_assert(
-    std::is_same_v<allot::resolved<task_memory_raises, allot::product::device_allocator>::answer<allot::category::fit>,
-                   allot::fit::best>);
+static_assert(std::is_same_v<allot::detail::resolved<task_memory_raises,
+                                                     allot::product::device_allocator>::answer<allot::category::fit>,
+                             allot::fit::best>);
 struct by_default : allot::policies<on_simulated> {};
-static_assert(
-    std::is_same_v<allot::resolved<by_default, allot::product::device_allocator>::answer<allot::category::order>,
-                   allot::order::stream>);
+static_assert(std::is_same_v<
+              allot::detail::resolved<by_default, allot::product::device_allocator>::answer<allot::category::order>,
+              allot::order::stream>);
 
 TEST_CASE("device allocator: a set that charges and counts nothing is bounded by the device alone") {
     allocator_machine m{{.total_bytes = 16_MiB}};

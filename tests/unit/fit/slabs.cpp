@@ -23,7 +23,7 @@ TEST_CASE("a block is of the class of its size, whatever that is", "[runs]") {
         const auto r = fit.allocate(n, 1);
         REQUIRE(r);
         const std::size_t size = classes::bytes_of(classes::class_of(n));
-        const std::size_t whole = size <= fit.max_slot ? size : allot::align_up(size, fit.quantum);
+        const std::size_t whole = size <= fit.max_slot ? size : allot::detail::align_up(size, fit.quantum);
         REQUIRE(r.bytes == whole);
         REQUIRE(fit.release(r.address) == whole);
         REQUIRE(fit.slabs() == 0);

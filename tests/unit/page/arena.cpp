@@ -199,7 +199,7 @@ TEST_CASE("a borrowed arena works within the caller's bytes", "[arena]") {
     struct lent : allot::policies<allot::page::borrowed> {};
     std::vector<std::byte> bytes(2_MiB + 12345);
     const auto at = reinterpret_cast<std::uintptr_t>(bytes.data());
-    const std::size_t to_page = allot::align_up(at, 64_KiB) - at;
+    const std::size_t to_page = allot::detail::align_up(at, 64_KiB) - at;
     for (const std::size_t shift : {std::size_t{0}, std::size_t{1}, std::size_t{4097}, to_page}) {
         const std::span<std::byte> part(bytes.data() + shift, bytes.size() - shift);
         allot::arena<lent> pages{part};

@@ -40,7 +40,7 @@ template <class Rows> std::size_t heaps_of(const Rows& rows) {
 }
 
 template <class Way> void allocate_all(Way& way, std::size_t align) {
-    const row_type& type = aligned_types[log2_floor(align) - 2];
+    const row_type& type = aligned_types[detail::log2_floor(align) - 2];
     std::vector<std::pair<unsigned char*, std::size_t>> held;
     for (const std::size_t bytes : {0u, 1u, 24u, 64u, 72u, 100u, 1000u, 4096u, 5000u, 17000u, 30000u, 70000u, 300000u})
         for (int i = 0; i != 3; ++i) {
@@ -69,7 +69,7 @@ TEMPLATE_TEST_CASE("rows have every alignment up to 4096", "[row]", sets::plain,
         for (std::size_t align = 4; align <= row_type::max_align; align *= 2) {
             allocate_all(rows, align);
             allocate_all(mine, align);
-            auto heap = rows.heap(200, aligned_types[log2_floor(align) - 2]);
+            auto heap = rows.heap(200, aligned_types[detail::log2_floor(align) - 2]);
             void* const row = heap.allocate();
             CHECK(is_at(row, align));
             heap.release(row);
@@ -110,7 +110,7 @@ TEST_CASE("a row aligned to 16 has no larger slot than a heap of its own would h
         INFO(bytes);
         void* const any = rows.allocate(bytes);
         void* const row = rows.allocate(bytes, of_16);
-        CHECK(capacity(row) <= align_up(capacity(any), std::size_t{16}));
+        CHECK(capacity(row) <= detail::align_up(capacity(any), std::size_t{16}));
         rows.release(any);
         rows.release(row);
     }

@@ -29,12 +29,13 @@ struct arena_there : allot::policies<page> {};
 struct shares : allot::policies<allot::page::of<allot::arena<arena_there>>> {};
 
 template <class Set> using rows_of = allot::row_manager<Set>;
-using answers = allot::resolved<on_device, allot::product::row_manager>;
+using answers = allot::detail::resolved<on_device, allot::product::row_manager>;
 static_assert(std::is_same_v<answers::answer<allot::category::count>, allot::count::links_out_of_band>);
 static_assert(std::is_same_v<answers::answer<allot::category::slots>, allot::slots::bitmap>);
 static_assert(std::is_same_v<answers::answer<allot::category::guard>, allot::guard::none>);
-static_assert(std::is_same_v<allot::resolved<shares, allot::product::row_manager>::answer<allot::category::count>,
-                             allot::count::links_out_of_band>);
+static_assert(
+    std::is_same_v<allot::detail::resolved<shares, allot::product::row_manager>::answer<allot::category::count>,
+                   allot::count::links_out_of_band>);
 template <class Rows> concept makes = requires(Rows& r) { r.template make<int>(1); };
 static_assert(!makes<rows_of<on_device>> && !makes<allot::local_rows<on_device>> && makes<rows_of<allot::policies<>>>);
 

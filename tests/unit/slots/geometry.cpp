@@ -34,15 +34,15 @@ TEST_CASE("every slot of every geometry is found by its offset", "[slots]") {
                         const auto g = allot::compute_geometry(page, 192, row, align, header, bits);
                         INFO("page " << page << " row " << row << " align " << align << " header " << header);
                         if (g.capacity == 0) {
-                            REQUIRE(allot::align_up(192 + bits(1) + header, align) - header +
-                                        allot::align_up(row + header, align) >
+                            REQUIRE(allot::detail::align_up(192 + bits(1) + header, align) - header +
+                                        allot::detail::align_up(row + header, align) >
                                     page);
                             continue;
                         }
                         REQUIRE(sound(g, page, 192, bits(g.capacity), align));
                         // one more would not fit
                         const std::size_t n = g.capacity + std::size_t{1};
-                        REQUIRE(allot::align_up(192 + bits(n) + header, align) - header + n * g.stride > page);
+                        REQUIRE(allot::detail::align_up(192 + bits(n) + header, align) - header + n * g.stride > page);
                     }
 }
 

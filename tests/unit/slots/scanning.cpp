@@ -28,7 +28,7 @@ struct full_page {
 
     full_page(std::size_t row, std::size_t header)
         : cut(allot::compute_geometry(bytes, 192, row, 4, header, [=](std::size_t n) {
-              return allot::align_up(scanning::out_of_band_bytes(n, 64, header), std::size_t{8});
+              return allot::detail::align_up(scanning::out_of_band_bytes(n, 64, header), std::size_t{8});
           })) {
         std::memset(memory.get(), 0xff, bytes);
         slots.reset(memory.get() + 192, cut);

@@ -48,7 +48,7 @@ TEST_CASE("locked memory can be given back", "[sys]") {
 }
 
 TEST_CASE("the system's figures are plausible", "[sys]") {
-    CHECK(allot::is_power_of_two(sys::os_page_bytes()));
+    CHECK(allot::detail::is_power_of_two(sys::os_page_bytes()));
     CHECK(sys::os_page_bytes() >= 4_KiB);
     CHECK(sys::physical_memory() >= 64_MiB);
     CHECK(sys::physical_memory() < std::size_t{1} << 48);

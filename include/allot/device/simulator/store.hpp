@@ -30,7 +30,7 @@ class store {
     }
 
     static std::size_t rounded(std::size_t bytes) noexcept {
-        return align_up(bytes, bytes > std::size_t{1} << 20 ? std::size_t{64} << 10 : alignment);
+        return allot::detail::align_up(bytes, bytes > std::size_t{1} << 20 ? std::size_t{64} << 10 : alignment);
     }
 
     // Requires: bytes is rounded(). Null: no address space.

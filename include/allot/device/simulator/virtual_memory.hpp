@@ -55,8 +55,10 @@ class mapping_layer : public memory_layer {
         if (in.refused()) return in.error();
         if (!is_device(device.index)) return in.fail(failure::invalid_device);
         if (!options_.virtual_memory) return in.fail(failure::not_supported);
-        if (!whole(bytes) || (alignment != 0 && !is_power_of_two(alignment))) return in.fail(failure::invalid_value);
-        std::byte* const p = allot::detail::sys::reserve(bytes, alignment > options_.granularity ? alignment : options_.granularity);
+        if (!whole(bytes) || (alignment != 0 && !allot::detail::is_power_of_two(alignment)))
+            return in.fail(failure::invalid_value);
+        std::byte* const p =
+            allot::detail::sys::reserve(bytes, alignment > options_.granularity ? alignment : options_.granularity);
         if (p == nullptr) return in.fail(failure::out_of_memory);
         reserved_.emplace(at(p), bytes);
         return static_cast<void*>(p);
@@ -103,8 +105,8 @@ class mapping_layer : public memory_layer {
         if (in.refused()) return in.error();
         physical* const m = physicals_.find(handle);
         if (m == nullptr || m->released) return in.fail(failure::invalid_handle);
-        if (bytes != m->bytes || !is_aligned(at(p), options_.granularity) || !is_reserved(at(p), bytes) ||
-            overlaps(at(p), bytes))
+        if (bytes != m->bytes || !allot::detail::is_aligned(at(p), options_.granularity) ||
+            !is_reserved(at(p), bytes) || overlaps(at(p), bytes))
             return in.fail(failure::invalid_value);
         if (refused_by_capture()) return in.fail(failure::not_permitted_in_capture);
         if (backed() && !file_.map(p, bytes, m->offset)) return in.fail(failure::out_of_memory);

@@ -283,7 +283,7 @@ template <class Set> class row_array {
     std::atomic<std::size_t> end_{0};
     std::atomic<std::uintptr_t> grower_{0}; // the thread that makes room
     mutable detail::sys::shared_mutex lock_;
-    list_hook<row_array> in_compactor_;
+    detail::list_hook<row_array> in_compactor_;
     const void* home_ = nullptr; // the compactor that it was added to
     bool is_held_ = false;       // by the compactor
 };

@@ -98,7 +98,7 @@ template <class Set> class row_compactor final : public reclaimer {
 
     row_manager<Set>& rows_;
     mutable std::mutex lock_; // the members below; held during a compaction, which requests no memory
-    intrusive_list<array, &array::in_compactor_> arrays_;
+    detail::intrusive_list<array, &array::in_compactor_> arrays_;
     compaction last_;
 };
 
