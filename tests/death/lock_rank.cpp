@@ -22,23 +22,23 @@ template <class Body> void dies(Body body, const char* said) {
 TEST_CASE("locks out of order are reported", "[death]") {
     dies(
         [] {
-            allot::basic_spin_lock<lock_rank::tree> tree;
-            allot::basic_spin_lock<lock_rank::heap> heap;
+            allot::detail::basic_spin_lock<lock_rank::tree> tree;
+            allot::detail::basic_spin_lock<lock_rank::heap> heap;
             const lock_guard inner(tree);
             const lock_guard outer(heap);
         },
         "waits for the lock of a heap while it holds the lock of a tree of accounts");
     dies(
         [] {
-            allot::basic_spin_lock<lock_rank::heap> one;
-            allot::basic_spin_lock<lock_rank::heap> two;
+            allot::detail::basic_spin_lock<lock_rank::heap> one;
+            allot::detail::basic_spin_lock<lock_rank::heap> two;
             const lock_guard first(one);
             const lock_guard second(two);
         },
         "waits for the lock of a heap while it holds the lock of a heap");
     dies(
         [] {
-            allot::basic_spin_lock<lock_rank::tree> tree;
+            allot::detail::basic_spin_lock<lock_rank::tree> tree;
             allot::detail::sys::mutex shape{lock_rank::tree_shape};
             const lock_guard inner(tree);
             const lock_guard outer(shape);
@@ -46,7 +46,7 @@ TEST_CASE("locks out of order are reported", "[death]") {
         "waits for the lock of a tree's shape");
     dies(
         [] {
-            allot::basic_spin_lock<lock_rank::heap> heap;
+            allot::detail::basic_spin_lock<lock_rank::heap> heap;
             const lock_guard held(heap);
             allot::detail::check_no_lock_is_held("calls a listener");
         },
@@ -55,9 +55,9 @@ TEST_CASE("locks out of order are reported", "[death]") {
 
 TEST_CASE("locks in order, tried, and released are right", "[death]") {
     const death end = death_of([] {
-        allot::basic_spin_lock<lock_rank::heap> heap;
-        allot::basic_spin_lock<lock_rank::tree> tree;
-        allot::spin_lock inner;
+        allot::detail::basic_spin_lock<lock_rank::heap> heap;
+        allot::detail::basic_spin_lock<lock_rank::tree> tree;
+        allot::detail::spin_lock inner;
         for (int turn = 0; turn != 300; ++turn) {
             {
                 const lock_guard first(heap);

@@ -17,18 +17,18 @@ inline std::uintptr_t simulated_thread() noexcept { return rl::thread_index() + 
 
 namespace {
 
-using allot::walk_step;
+using allot::detail::walk_step;
 
 struct object {
-    allot::called_hook<object> place;
+    allot::detail::called_hook<object> place;
     rl::var<int> uses; // what a call and the end of the object touch
     int running = 0, calls = 0;
     bool alive = true;
 };
-using list = allot::called_list<object, &object::place>;
+using list = allot::detail::called_list<object, &object::place>;
 
 struct called {
-    allot::spin_lock lock;
+    allot::detail::spin_lock lock;
     list all;
     object objects[3];
 
@@ -61,7 +61,7 @@ struct called {
         RL_ASSERT(all.remove(lock, o));
         end(o);
     }
-    static allot::called_hook<object> garbage() { return {nullptr, nullptr, 77, 7, true}; }
+    static allot::detail::called_hook<object> garbage() { return {nullptr, nullptr, 77, 7, true}; }
     // No hook of what has left was touched.
     void check() {
         lock.lock();
@@ -82,7 +82,7 @@ struct walks_and_removals : rl::test_suite<walks_and_removals, 4> {
         if (index == 0) {
             c->walk_over();
         } else if (index == 1) {
-            list::walk<allot::spin_lock> w(c->all, c->lock);
+            list::walk<allot::detail::spin_lock> w(c->all, c->lock);
             if (object* const o = w.next([](const object&) { return walk_step::call; })) c->begin_call(*o);
             c->all.move_behind_equals(c->lock, c->objects[2]);
         } else {
@@ -106,7 +106,7 @@ struct calls_remove_each_other : rl::test_suite<calls_remove_each_other, 3> {
         refused = 0;
     }
     void call_and_remove(object& called_one, object& removed) {
-        list::walk<allot::spin_lock> w(c->all, c->lock);
+        list::walk<allot::detail::spin_lock> w(c->all, c->lock);
         object* const o =
             w.next([&](const object& it) { return &it == &called_one ? walk_step::call : walk_step::skip; });
         if (o != nullptr) ++o->running;

@@ -29,7 +29,7 @@ struct level : rl::test_suite<level, 3> {
         allot::detail::sys::parking spot;
         allot::detail::shared_waits mine{spot, false};
         RL_ASSERT(mine.add(all->arena, &all->trees[tree]));
-        allot::full_fence();
+        allot::detail::full_fence();
         while (!take()) { // waiting_request::sleep
             spot.wait_until(allot::detail::sys::parking::never);
             mine.take_news([](const shared_level&, shared_level::news) {});

@@ -7,7 +7,7 @@
 namespace {
 
 struct cache {};
-using caches = allot::shared_caches<cache>;
+using caches = allot::detail::shared_caches<cache>;
 
 struct shut_and_fill : rl::test_suite<shut_and_fill, 2> {
     struct shared {
@@ -37,7 +37,7 @@ struct shut_and_fill : rl::test_suite<shut_and_fill, 2> {
     // set_past_caches, flush_shared
     void shut(caches::place& place) {
         heap->past_caches.fetch_or(1, std::memory_order_seq_cst);
-        allot::full_fence();
+        allot::detail::full_fence();
         if (const auto borrowed = heap->all.wait_for(place)) flush();
     }
     void thread(unsigned index) {

@@ -211,15 +211,15 @@ TEST_CASE("fork waits for each kind of exclusive right of another thread", "[pro
     allot::detail::sys::mutex mutex{allot::lock_rank::leaf};
     CHECK(waits_for([&] { mutex.lock(); }, [&] { mutex.unlock(); }));
     CHECK(waits_for([&] { mutex.try_lock(); }, [&] { mutex.unlock(); }));
-    allot::spin_lock spin;
+    allot::detail::spin_lock spin;
     CHECK(waits_for([&] { spin.lock(); }, [&] { spin.unlock(); }));
     CHECK(waits_for([&] { spin.try_lock(); }, [&] { spin.unlock(); }));
     allot::detail::owner_entry own;
     own.set_up();
     CHECK(waits_for([&] { own.enter(); }, [&] { own.leave(); }));
     CHECK(waits_for([&] { own.begin(); }, [&] { own.leave(); }));
-    allot::shared_caches<int> caches;
-    std::unique_ptr<allot::shared_caches<int>::borrowed> cache;
+    allot::detail::shared_caches<int> caches;
+    std::unique_ptr<allot::detail::shared_caches<int>::borrowed> cache;
     CHECK(waits_for([&] { cache.reset(new auto(caches.borrow())); }, [&] { cache.reset(); }));
     CHECK_FALSE(waits_for([&] { caches.keep(caches.all()[0]); }, [&] { caches.give_kept(caches.all()[0]); }, 9s));
     allot::detail::pages_in_transit transit;

@@ -278,7 +278,7 @@ TEST_CASE("accounts: a refund is through with an account before it ends", "[acco
         good = leaf->try_charge(10).charged() && good;
         turn.arrive_and_wait();
         while (refunding != round) std::this_thread::yield();
-        for (int spin = round % 64; spin != 0; --spin) allot::pause();
+        for (int spin = round % 64; spin != 0; --spin) allot::detail::pause();
         good = leaf->close(allot::time_span{10'000}) && good;
         leaf->~account();
         std::memset(place, 0xEE, sizeof place);

@@ -77,7 +77,7 @@ TEST_CASE("buffers: all let go at once, and each account ends right behind", "[b
                 const auto what = random() % 4;
                 if (what == 0) mine = mine.slice(1, 10);
                 if (what == 1) static_cast<void>(mine.get<std::uint32_t>(0));
-                for (auto spin = random() % 64; spin != 0; --spin) allot::pause();
+                for (auto spin = random() % 64; spin != 0; --spin) allot::detail::pause();
                 mine.release();
                 if (!who[t]->close()) good = false; // nothing of it is charged or open any more
                 who[t].reset();
@@ -160,7 +160,7 @@ TEST_CASE("buffers: an account takes a view again while its last one goes", "[bu
     std::thread other{[&] {
         for (int round = 0; round != rounds; ++round) {
             turn.arrive_and_wait();
-            for (int spin = round % 50; spin != 0; --spin) allot::pause();
+            for (int spin = round % 50; spin != 0; --spin) allot::detail::pause();
             x.release();
             turn.arrive_and_wait();
         }
@@ -169,7 +169,7 @@ TEST_CASE("buffers: an account takes a view again while its last one goes", "[bu
         x = t.memory.allocate(*t.all[0], 64);
         buffer y = x.retain(*t.all[1]);
         turn.arrive_and_wait();
-        for (int spin = round / 50 % 50; spin != 0; --spin) allot::pause();
+        for (int spin = round / 50 % 50; spin != 0; --spin) allot::detail::pause();
         buffer z = y.retain(*t.all[0]);
         turn.arrive_and_wait();
         good = good && z.valid() && t.all[0]->stats().buffers == 1 &&
@@ -267,12 +267,12 @@ class closer {
   public:
     closer(account& to, unsigned steps)
         : thread_([this, &to, steps] {
-              while (!gone()) allot::yield();
-              for (unsigned spin = steps; spin != 0; --spin) allot::pause();
+              while (!gone()) allot::detail::yield();
+              for (unsigned spin = steps; spin != 0; --spin) allot::detail::pause();
               drained_ = to.close_when_drained([](account&, void*) noexcept {});
           }) {}
     void go() {
-        allot::yield();
+        allot::detail::yield();
         go_ = true;
     }
     bool gone() const { return go_; }
@@ -302,8 +302,8 @@ TEST_CASE("buffers: an account closes while a view comes to it", "[buffer][threa
         buffer view = memory.allocate(from, 64), shared = round % 2 == 0 ? view.retain(other) : buffer{};
         closer closes{*to, round % 64};
         closes.go();
-        for (unsigned spin = round / 64 % 64; spin != 0; --spin) allot::pause();
-        if (round % 3 == 0) allot::yield();
+        for (unsigned spin = round / 64 % 64; spin != 0; --spin) allot::detail::pause();
+        if (round % 3 == 0) allot::detail::yield();
         auto [theirs, how] = round % 4 < 2 ? std::move(view).transfer(*to) : std::as_const(view).transfer(*to);
         const bool drained = closes.drained();
         good = good && !(drained && theirs);
@@ -337,12 +337,12 @@ TEST_CASE("buffers: an account closes while two views come to it", "[buffer][thr
         buffer view = memory.allocate(from, 64), shared = view.retain(other), kept = view.retain(last), theirs;
         closer closes{*to, round % 64};
         std::thread retains{[&] {
-            while (!closes.gone()) allot::yield();
-            for (unsigned spin = round / 8 % 64; spin != 0; --spin) allot::pause();
+            while (!closes.gone()) allot::detail::yield();
+            for (unsigned spin = round / 8 % 64; spin != 0; --spin) allot::detail::pause();
             theirs = shared.retain(*to);
         }};
         closes.go();
-        if (round % 3 == 0) allot::yield();
+        if (round % 3 == 0) allot::detail::yield();
         auto [mine, how] = std::move(view).transfer(*to);
         retains.join();
         const bool drained = closes.drained();
@@ -374,8 +374,8 @@ TEST_CASE("buffers: an account that has ended gets no view", "[buffer][threads]"
         buffer view = memory.allocate(from, 64);
         closer closes{*to, round % 32 * 2};
         closes.go();
-        for (unsigned spin = round / 32 * 2; spin != 0; --spin) allot::pause();
-        if (round % 3 == 0) allot::yield();
+        for (unsigned spin = round / 32 * 2; spin != 0; --spin) allot::detail::pause();
+        if (round % 3 == 0) allot::detail::yield();
         buffer theirs = view.retain(*to);
         const bool drained = closes.drained();
         good = good && !(drained && theirs);

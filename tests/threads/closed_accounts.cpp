@@ -85,7 +85,7 @@ TEST_CASE("accounts: no charge below a closed account, by any thread", "[account
     for (int round = 0; round != rounds; ++round) {
         all.emplace(root);
         turn.arrive_and_wait();
-        for (int spin = round % 64 * 16; spin != 0; --spin) allot::pause();
+        for (int spin = round % 64 * 16; spin != 0; --spin) allot::detail::pause();
         close(*all->query, static_cast<unsigned>(round) % 3);
         all->closed.store(true, std::memory_order_release);
         if (round % 2 == 0) all->query.reset(); // while they still charge
@@ -118,7 +118,7 @@ TEST_CASE("accounts: what opens below while an account closes is closed, too", "
                 static_cast<void>(opened.back()->try_charge(10));
             }
         }};
-        for (int spin = round * 4; spin != 0; --spin) allot::pause();
+        for (int spin = round * 4; spin != 0; --spin) allot::detail::pause();
         close(*query, static_cast<unsigned>(round) % 3);
         closed.store(true, std::memory_order_release);
         opens.join();

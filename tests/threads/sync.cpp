@@ -25,7 +25,7 @@ struct node {
 } // namespace
 
 TEST_CASE("a spin lock lets one thread in at a time", "[threads]") {
-    allot::spin_lock lock;
+    allot::detail::spin_lock lock;
     const int rounds = ALLOT_TSAN ? 5000 : 50000;
     long counter = 0, tried = 0; // not atomic: the thread sanitizer watches
     std::atomic<long> got{0};
@@ -51,7 +51,7 @@ TEST_CASE("a spin lock lets one thread in at a time", "[threads]") {
 }
 
 TEST_CASE("what is pushed is taken once, and each thread's in its order", "[threads]") {
-    allot::mpsc_stack<node, &node::link> stack;
+    allot::detail::mpsc_stack<node, &node::link> stack;
     const int each = ALLOT_TSAN ? 3000 : 30000;
     std::vector<std::vector<node>> nodes;
     for (int t = 0; t < threads; ++t) nodes.emplace_back(static_cast<std::size_t>(each));
@@ -82,16 +82,16 @@ TEST_CASE("what is pushed is taken once, and each thread's in its order", "[thre
 
 TEST_CASE("objects leave a called list beside walks, and no call outlives them", "[threads]") {
     struct client {
-        allot::called_hook<client> place;
+        allot::detail::called_hook<client> place;
         int number = 0;
         int calls = 0; // not atomic: its lock, or its removal, orders it
-        allot::spin_lock lock;
+        allot::detail::spin_lock lock;
         bool alive = true;
     };
-    using list = allot::called_list<client, &client::place>;
+    using list = allot::detail::called_list<client, &client::place>;
     constexpr auto by_number = [](const client& a, const client& b) { return a.number < b.number; };
     const int rounds = ALLOT_TSAN ? 500 : 5000;
-    allot::spin_lock lock;
+    allot::detail::spin_lock lock;
     list all;
     std::atomic<int> late{0}, wrong{0}, leaving{threads};
     std::array<client, 2> staying;
@@ -111,8 +111,8 @@ TEST_CASE("objects leave a called list beside walks, and no call outlives them",
                 if (i % 4 == 0) all.for_each(lock, call);
                 if (i % 4 == 1) all.move_behind_equals(lock, *mine, by_number);
                 if (i % 4 == 2) { // inside a call, of another one or of its own
-                    list::walk<allot::spin_lock> w(all, lock);
-                    client* const c = w.next([](const client&) { return allot::walk_step::call; });
+                    list::walk<allot::detail::spin_lock> w(all, lock);
+                    client* const c = w.next([](const client&) { return allot::detail::walk_step::call; });
                     std::this_thread::yield();
                     if (c != mine.get() && all.remove(lock, *mine)) mine->alive = false;
                 }

@@ -122,7 +122,7 @@ class sqlite_pages final : public reclaimer {
     class inside {
       public:
         ALLOT_ALWAYS_INLINE explicit inside(cache& c) noexcept : entry_(c.entry) {
-            while (ALLOT_UNLIKELY(!entry_.enter())) yield();
+            while (ALLOT_UNLIKELY(!entry_.enter())) allot::detail::yield();
         }
         ALLOT_ALWAYS_INLINE ~inside() { entry_.leave(); }
         inside(const inside&) = delete;
@@ -155,7 +155,7 @@ class sqlite_pages final : public reclaimer {
         for (cache* c = first_; c != nullptr; c = c->next)
             if (c->unused() != 0) c->entry.block_owner(), has_some = true;
         if (!has_some) return false;
-        if (fences_) full_fence();
+        if (fences_) allot::detail::full_fence();
         else if (!allot::detail::sys::process_fence()) {
             for (cache* c = first_; c != nullptr; c = c->next) c->entry.unblock_owner();
             return false;
@@ -230,7 +230,7 @@ class sqlite_pages final : public reclaimer {
         return make != 0 ? fetch_new(c, key, make == 2) : nullptr;
     }
     ALLOT_NOINLINE static sqlite3_pcache_page* fetch_waiting(sqlite3_pcache* in, unsigned key, int make) noexcept {
-        while (of(in).entry.is_blocked()) yield();
+        while (of(in).entry.is_blocked()) allot::detail::yield();
         return fetch(in, key, make);
     }
     ALLOT_NOINLINE static sqlite3_pcache_page* fetch_new(cache& c, unsigned key, bool in_any_case) noexcept {

@@ -112,7 +112,7 @@ template <class Set> class device_allocator {
         if (segments.size() == 0) return;
         diagnostics_.report_failure(held_.synchronize(device()));
         while (segments.size() != 0) diagnostics_.report_failure(segments.shrink(segments[segments.size() - 1]));
-        full_fence();
+        detail::full_fence();
         level().gave();
         detail::the_system().gave();
     }

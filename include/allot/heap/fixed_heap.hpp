@@ -259,7 +259,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     ALLOT_OUTLINE_OF(fixed_heap) void flush_shared() noexcept override { caches_.flush_shared(); }
     void return_all() noexcept override {
         flush_shared();
-        full_fence(); // as in enter_quarantine()
+        detail::full_fence(); // as in enter_quarantine()
         reclaim(true);
         report_found_damage();
     }

@@ -71,7 +71,8 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
     // ---- pages and slots; requires the heap's lock ----------------------------------------------------------
 
     void begin_page([[maybe_unused]] const heap_layout& of, [[maybe_unused]] page& p) const noexcept {
-        if constexpr (encodes) p.slots.encode(static_cast<std::uint32_t>(detail::sys::object_secret(this) >> 32), of.cut);
+        if constexpr (encodes)
+            p.slots.encode(static_cast<std::uint32_t>(detail::sys::object_secret(this) >> 32), of.cut);
         if constexpr (has_canary<Guard>) p.guarded = canary_;
     }
     // Call when a slot is handed out for the first time.
@@ -119,7 +120,7 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
         page::poison(of.cut, row);
         std::size_t at = 0;
         std::byte* out = quarantine_.exchange(row, at);
-        full_fence(); // either this thread sees `closed`, or drain_quarantine() sees the row
+        detail::full_fence(); // either this thread sees `closed`, or drain_quarantine() sees the row
         if (closed.load(std::memory_order_relaxed) != 0 && quarantine_.remove(row, at)) leave(row);
         if (out == nullptr) return;
         inspect(of, out);

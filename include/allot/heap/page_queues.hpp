@@ -297,8 +297,8 @@ template <class Page> class page_queues {
     std::size_t size_ = 0;
 
     // For releasers without the lock.
-    alignas(64) mpsc_stack<Page, &Page::space_link> space_; // drained under the lock
-    mpsc_stack<Page, &Page::empty_link> empties_;
+    alignas(64) detail::mpsc_stack<Page, &Page::space_link> space_; // drained under the lock
+    detail::mpsc_stack<Page, &Page::empty_link> empties_;
     std::atomic<std::uint8_t> may_be_due_{0}; // a page with locked frees was counted up since find_due() looked
 };
 

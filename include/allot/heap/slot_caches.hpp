@@ -182,7 +182,7 @@ template <class Store> class slot_caches {
     // Releases from now on go past the caches. Those that began before are waited for; a thread that fills a cache is
     // not, since it may call other code: it empties the cache.
     ALLOT_OUTLINE_OF(slot_caches) void flush_shared() noexcept {
-        full_fence(); // as in borrowed::end_fill()
+        detail::full_fence(); // as in borrowed::end_fill()
         for (auto& shared : shared_.all())
             if (auto borrowed = shared_.wait_for(shared)) flush(*borrowed);
     }
@@ -246,7 +246,7 @@ template <class Store> class slot_caches {
     }
 
   private:
-    using shared_type = shared_caches<shared_cache>;
+    using shared_type = detail::shared_caches<shared_cache>;
     using shared_place = typename shared_type::place;
     static constexpr bool groups = Store::groups;
     static constexpr std::uint32_t most_batch = 32;
@@ -488,7 +488,7 @@ template <class Store> class slot_caches {
     std::atomic<std::uint8_t> past_caches_{0};
     std::atomic<bool> releasing_all_{false};
     // One thread at a time takes from the quarantine, or walks the caches.
-    basic_spin_lock<lock_rank::heap_walk> walk_lock_;
+    detail::basic_spin_lock<lock_rank::heap_walk> walk_lock_;
     shared_type shared_;
 };
 

@@ -38,7 +38,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     using page = heaplet<Slots, Guard, Location>;
     using guard_type = Guard;
     using hardening = heap_hardening<Slots, Guard, Location>;
-    using lock_type = basic_spin_lock<lock_rank::heap>;
+    using lock_type = detail::basic_spin_lock<lock_rank::heap>;
     using deferred_type = typename decltype(deferred_frees_for<Slots>())::type;
     // The policy takes and frees groups: words of bits.
     static constexpr bool groups = requires(typename Slots::in_page& slots) { slots.put_group(0, 0); };

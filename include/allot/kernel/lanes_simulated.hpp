@@ -185,7 +185,7 @@ class simulated_warp {
         unsigned yields = 0;
         std::chrono::steady_clock::time_point since{};
         bool too_long() noexcept {
-            yield();
+            detail::yield();
             if (++yields % 4096 != 0) return false;
             const auto now = std::chrono::steady_clock::now();
             if (yields == 4096) since = now;

@@ -68,7 +68,7 @@ class cancellation {
   private:
     static constexpr std::uint32_t cancelled = 2; // a signal, beside the waiter's
 
-    spin_lock lock_;
+    detail::spin_lock lock_;
     std::atomic<bool> cancelled_{false};
     detail::intrusive_list<place, &place::hook> places_;
     cancellation* const other_ = nullptr;

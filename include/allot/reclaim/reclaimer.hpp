@@ -132,7 +132,7 @@ class reclaimer {
     const reach reach_;
     mutable bool is_called_ = false; // by a sweep; requires the mutex of the tree's shape
     const account* home_ = nullptr;  // that it was added to; null: none
-    called_hook<reclaimer> place_;
+    detail::called_hook<reclaimer> place_;
     std::atomic<std::size_t> freed_{0}, calls_{0};
     std::atomic<std::uint64_t> nanoseconds_{0};
     std::atomic<std::size_t> coming_{0};

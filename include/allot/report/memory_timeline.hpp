@@ -229,7 +229,7 @@ class memory_timeline {
     }
 
     const timeline_size most_;
-    mutable spin_lock lock_;
+    mutable detail::spin_lock lock_;
     std::vector<timeline_sample> samples_;
     std::vector<timeline_mark> marks_;
     std::unique_ptr<detail::timeline_accounts> accounts_; // a row for each sample

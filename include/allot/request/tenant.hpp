@@ -65,7 +65,7 @@ class tenant {
   private:
     friend class detail::shared_level;
     const char* name_;
-    called_hook<tenant> place_;
+    detail::called_hook<tenant> place_;
     bool is_shut_here_ = false; // for requests that wait at the level that it is in a list of
 };
 

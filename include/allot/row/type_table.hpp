@@ -139,7 +139,7 @@ class type_table {
     std::array<std::atomic<chunk*>, 256 + max_checked / 256> chunks_{};
     std::atomic<std::uint32_t> end_{first_named}; // number of the next type
     std::atomic<std::uint32_t> end_checked_{first_checked};
-    spin_lock lock_; // the members below
+    detail::spin_lock lock_; // the members below
     std::array<std::uint32_t, 32> few_{};
     std::uint32_t* index_ = few_.data(); // numbers by the hash of the type's address; 0: free
     unsigned index_bits_ = 5;            // log2 of its size

@@ -62,7 +62,7 @@ struct scanning {
         void put(std::byte* page, const slot_geometry& cut, std::byte* const* rows, std::size_t n) noexcept {
             const slot_marks mark = marks(cut);
             for (std::size_t i = 0; i < n; ++i) mark.set(rows[i], index(page, cut, rows[i]));
-            full_fence(); // either a claim sees these marks, or hint() sees that it cleared the hint
+            detail::full_fence(); // either a claim sees these marks, or hint() sees that it cleared the hint
             std::uint32_t last = ~std::uint32_t{0};
             for (std::size_t i = 0; i < n; ++i) {
                 const std::uint32_t at = index(page, cut, rows[i]) / group;

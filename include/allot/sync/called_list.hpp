@@ -25,6 +25,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <class Node> struct called_hook {
     Node* next = nullptr;
@@ -303,4 +304,5 @@ template <class Node, called_hook<Node> Node::* Place> template <class Lock> cla
     stage stage_ = stage::before;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

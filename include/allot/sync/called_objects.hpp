@@ -9,6 +9,7 @@
 #include <allot/sync/spin_lock.hpp>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <class Node, called_hook<Node> Node::* Place> class called_objects {
   public:
@@ -26,4 +27,5 @@ template <class Node, called_hook<Node> Node::* Place> class called_objects {
     spin_lock lock_;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -9,6 +9,7 @@
 #include <atomic>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 inline void full_fence() noexcept {
 #if ALLOT_TSAN
@@ -19,4 +20,5 @@ inline void full_fence() noexcept {
 #endif
 }
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

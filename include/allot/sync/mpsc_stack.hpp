@@ -14,6 +14,7 @@
 #include <atomic>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <class Node, std::atomic<Node*> Node::* Link> class mpsc_stack {
   public:
@@ -35,4 +36,5 @@ template <class Node, std::atomic<Node*> Node::* Link> class mpsc_stack {
     std::atomic<Node*> head_{nullptr};
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

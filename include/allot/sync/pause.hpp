@@ -6,6 +6,7 @@
 #include <allot/sys/thread.hpp>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 // Waits for a few dozen cycles; a hint that this is a spin loop.
 inline void pause() noexcept {
@@ -17,4 +18,5 @@ inline void pause() noexcept {
 }
 inline void yield() noexcept { detail::sys::yield_thread(); }
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

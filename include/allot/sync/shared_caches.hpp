@@ -20,6 +20,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <class Cache> class shared_caches {
   public:
@@ -99,4 +100,5 @@ template <class Cache> class shared_caches {
     std::array<place, count> places_;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <lock_rank Rank> class basic_spin_lock {
   public:
@@ -59,4 +60,5 @@ template <lock_rank Rank> class basic_spin_lock {
 };
 using spin_lock = basic_spin_lock<lock_rank::leaf>;
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

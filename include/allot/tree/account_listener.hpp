@@ -51,7 +51,7 @@ class account_listener {
 
   private:
     friend class detail::observers;
-    called_hook<account_listener> place_;
+    detail::called_hook<account_listener> place_;
     const detail::tree_node* home_ = nullptr; // the account that it was added to
 };
 

@@ -82,7 +82,7 @@ class account_log {
   private:
     const std::uint32_t every_;
     std::atomic<std::uint64_t> events_{0};
-    mutable spin_lock lock_;
+    mutable detail::spin_lock lock_;
     std::uint64_t kept_ = 0; // without the first
     account_event first_;
     std::array<account_event, last_events> last_;

@@ -76,7 +76,7 @@ class peak_recorder : public charge_counters {
     histogram_source source_ = nullptr;
     void* manager_ = nullptr;
     std::atomic<bool> taking_snapshot_{false};
-    mutable basic_spin_lock<lock_rank::peak> lock_;
+    mutable detail::basic_spin_lock<lock_rank::peak> lock_;
     peak_usage kept_;
 };
 

@@ -13,24 +13,24 @@
 #include <thread>
 #include <vector>
 
-using allot::walk_step;
+using allot::detail::walk_step;
 
 namespace {
 
 struct node {
     int number = 0;
     int cost = 0;
-    allot::called_hook<node> place;
+    allot::detail::called_hook<node> place;
 };
-using list = allot::called_list<node, &node::place>;
-using walk = list::walk<allot::spin_lock>;
+using list = allot::detail::called_list<node, &node::place>;
+using walk = list::walk<allot::detail::spin_lock>;
 
 constexpr auto by_cost = [](const node& a, const node& b) { return a.cost < b.cost; };
 constexpr auto all_of_them = [](const node&) { return walk_step::call; };
 
 // Nodes 0, 1, ... on a list.
 template <std::size_t N> struct some {
-    allot::spin_lock lock;
+    allot::detail::spin_lock lock;
     list all;
     std::array<node, N> nodes;
 
@@ -56,7 +56,7 @@ template <std::size_t N> struct some {
 } // namespace
 
 TEST_CASE("a called list is small", "[sync]") {
-    STATIC_REQUIRE(sizeof(allot::called_hook<node>) == 32);
+    STATIC_REQUIRE(sizeof(allot::detail::called_hook<node>) == 32);
     STATIC_REQUIRE(sizeof(list) == 24);
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("an object goes behind its equals unless a walk would miss it", "[sync
 }
 
 TEST_CASE("many equals are added fast", "[sync]") {
-    allot::spin_lock lock;
+    allot::detail::spin_lock lock;
     list all;
     const std::unique_ptr<node[]> nodes{new node[40'000]};
     for (int i = 0; i != 40'000; ++i) {

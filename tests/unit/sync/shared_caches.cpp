@@ -11,7 +11,7 @@ namespace {
 struct slots {
     int n = 0;
 };
-using caches_type = allot::shared_caches<slots>;
+using caches_type = allot::detail::shared_caches<slots>;
 
 } // namespace
 

@@ -15,7 +15,7 @@ struct node {
 } // namespace
 
 TEST_CASE("a spin lock that is held is not taken twice", "[sync]") {
-    allot::spin_lock lock;
+    allot::detail::spin_lock lock;
     {
         const std::lock_guard hold(lock);
         CHECK_FALSE(lock.try_lock());
@@ -27,7 +27,7 @@ TEST_CASE("a spin lock that is held is not taken twice", "[sync]") {
 }
 
 TEST_CASE("a stack gives all it has, the last one first", "[sync]") {
-    allot::mpsc_stack<node, &node::link> stack;
+    allot::detail::mpsc_stack<node, &node::link> stack;
     STATIC_REQUIRE(sizeof stack == sizeof(void*));
     CHECK(stack.empty());
     CHECK(stack.take_all() == nullptr);
