@@ -70,9 +70,9 @@ template <class Self> struct looped : subject {
 };
 
 struct ours : looped<ours> {
-    std::unique_ptr<allot::best_fit_runs<>> fit;
+    std::unique_ptr<allot::detail::best_fit_runs<>> fit;
     bool start(std::size_t bytes, std::size_t) override {
-        fit = std::make_unique<allot::best_fit_runs<>>(256);
+        fit = std::make_unique<allot::detail::best_fit_runs<>>(256);
         return fit->add(base, bytes, 0);
     }
     std::uintptr_t take(std::size_t n, std::uint32_t) { return fit->allocate(n, 256).address; }
@@ -82,10 +82,10 @@ struct ours : looped<ours> {
 
 // A run belongs to a stream for good: own free runs first, then anybody's.
 template <std::uint32_t Streams> struct ours_tagged : looped<ours_tagged<Streams>> {
-    std::unique_ptr<allot::best_fit_runs<stream_tag>> fit;
+    std::unique_ptr<allot::detail::best_fit_runs<stream_tag>> fit;
     std::uint64_t ticket = 0;
     bool start(std::size_t bytes, std::size_t) override {
-        fit = std::make_unique<allot::best_fit_runs<stream_tag>>(256);
+        fit = std::make_unique<allot::detail::best_fit_runs<stream_tag>>(256);
         for (std::uint32_t s = 0; s != Streams; ++s)
             if (!fit->open(s)) return false;
         return fit->add(base, bytes, 0);

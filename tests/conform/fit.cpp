@@ -201,7 +201,7 @@ TEMPLATE_LIST_TEST_CASE("the same requests find the same addresses, and full is 
 
 TEMPLATE_LIST_TEST_CASE("a fit answers what is absurd, and what fails changes nothing", "[fit]", policies) {
     failing_metadata::state memory;
-    using runs = typename TestType::template of<allot::no_tag, failing_metadata>;
+    using runs = typename TestType::template of<allot::detail::no_tag, failing_metadata>;
     {
         runs fit{unit, {&memory}};
         CHECK_FALSE(fit.allocate(1, 1));

@@ -35,7 +35,7 @@ template <class Slots> class bench_page {
   public:
     bench_page(std::size_t page_bytes, std::size_t row_bytes, std::size_t align, std::size_t header)
         : memory_(new(std::align_val_t{4096}) std::byte[page_bytes]),
-          cut(allot::compute_geometry(
+          cut(allot::detail::compute_geometry(
               page_bytes, 192, std::max(row_bytes, Slots::min_row_bytes), align, header, [=](std::size_t n) {
                   const std::size_t stride =
                       allot::detail::align_up(std::max(row_bytes, Slots::min_row_bytes) + header, align);
@@ -59,7 +59,7 @@ template <class Slots> class bench_page {
     std::unique_ptr<std::byte[], aligned_free> memory_;
 
   public:
-    allot::slot_geometry cut;
+    allot::detail::slot_geometry cut;
     typename Slots::in_page slots;
 };
 

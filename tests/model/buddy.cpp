@@ -53,7 +53,7 @@ class plain_buddy {
 
 TEST_CASE("random requests find the addresses that the plainest buddy system finds", "[buddy][model]") {
     for (unsigned seed = 0; seed != 20; ++seed) {
-        allot::buddy_runs<> fit{unit};
+        allot::detail::buddy_runs<> fit{unit};
         REQUIRE(fit.add(base, range, 0));
         plain_buddy model;
         std::mt19937 random{seed};

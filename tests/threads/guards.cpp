@@ -116,7 +116,7 @@ TEMPLATE_TEST_CASE("damage that several threads find at once is reported once ea
 TEST_CASE("damage that several threads note at once is all kept", "[threads][guard]") {
     std::array<std::byte, 8> rows{};
     for (int round = 0; round < 50; ++round) {
-        allot::damage_log notes;
+        allot::detail::damage_log notes;
         std::barrier start(threads);
         on_threads([&](int t) {
             start.arrive_and_wait();

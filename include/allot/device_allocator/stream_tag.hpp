@@ -32,6 +32,6 @@ struct stream_tag {
         return a.bits < b.bits ? b : a;
     }
 };
-static_assert(run_tag<stream_tag> && sizeof(stream_tag) == 8);
+static_assert(detail::run_tag<stream_tag> && sizeof(stream_tag) == 8);
 
 } // namespace allot::inline ALLOT_ABI

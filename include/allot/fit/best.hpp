@@ -35,6 +35,7 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 /// A best-fit allocator of addresses. It never reads or writes the memory that they name. Only add(), open(),
 /// reserve(), prepare(), the allocate functions, shrink() and remove() allocate metadata; a call
@@ -314,6 +315,8 @@ template <run_tag Tag, class Memory> bool best_fit_runs<Tag, Memory>::valid() co
            free == indexed;
 }
 
+} // namespace detail
+
 namespace fit {
 
 /// The smallest free run that is large enough, of equals the one at the lowest address.
@@ -329,7 +332,8 @@ struct best {
     static constexpr bool tags = true;
     static constexpr unsigned classes = 8;
     static constexpr bool whole_pages = true;
-    template <run_tag Tag = no_tag, class Memory = host_metadata> using of = best_fit_runs<Tag, Memory>;
+    template <detail::run_tag Tag = detail::no_tag, class Memory = detail::host_metadata>
+    using of = detail::best_fit_runs<Tag, Memory>;
 };
 static_assert(category::fit::takes<best>);
 

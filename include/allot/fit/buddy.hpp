@@ -31,6 +31,7 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 /// A buddy allocator of addresses. It never reads or writes the memory that they name.
 /// Threads: one at a time.
@@ -360,6 +361,8 @@ template <class Memory> bool buddy_runs<Memory>::valid() const noexcept {
     return ok && live == live_ && runs == live_runs_ && all == bytes_ && orders == orders_;
 }
 
+} // namespace detail
+
 namespace fit {
 
 /// Powers of two, cut from a chunk by halves and joined again in O(log n). For chunk arenas.
@@ -375,9 +378,9 @@ struct buddy {
     static constexpr bool tags = false;
     static constexpr unsigned classes = 1;
     static constexpr bool whole_pages = false;
-    template <run_tag Tag = no_tag, class Memory = host_metadata>
-        requires std::is_same_v<Tag, no_tag>
-    using of = buddy_runs<Memory>;
+    template <detail::run_tag Tag = detail::no_tag, class Memory = detail::host_metadata>
+        requires std::is_same_v<Tag, detail::no_tag>
+    using of = detail::buddy_runs<Memory>;
 };
 static_assert(category::fit::takes<buddy>);
 

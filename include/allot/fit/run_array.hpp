@@ -16,6 +16,7 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 /// The default source of a fit's metadata: host memory from std::aligned_alloc.
 struct host_metadata {
@@ -28,8 +29,6 @@ struct host_metadata {
         return now;
     }
 };
-
-namespace detail {
 
 template <class T, class Memory> class run_array {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 64);

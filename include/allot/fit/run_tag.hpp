@@ -20,6 +20,7 @@
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 /// key(): a small number from 0 up; each key has an index of its own, so the best fit among the runs of one key is one
 /// search. may_join(a, b): whether adjacent free runs become one; may_join(b, a) must be equal. join(a, b): the tag of
@@ -38,6 +39,8 @@ struct no_tag {
     static constexpr bool may_join(const no_tag&, const no_tag&) noexcept { return true; }
     static constexpr no_tag join(const no_tag&, const no_tag&) noexcept { return {}; }
 };
-static_assert(run_tag<no_tag>);
+
+} // namespace detail
+static_assert(detail::run_tag<detail::no_tag>);
 
 } // namespace allot::inline ALLOT_ABI

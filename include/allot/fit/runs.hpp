@@ -27,6 +27,7 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 /// An allocator of addresses by size class. It never reads or writes the memory that they name. A call that cannot
 /// allocate metadata changes nothing; release() needs none.
@@ -237,6 +238,8 @@ template <class Memory = host_metadata> class slab_runs {
     std::size_t live_ = 0, live_blocks_ = 0;
 };
 
+} // namespace detail
+
 namespace fit {
 
 /// Size classes, four per doubling, from slabs and runs: little waste within blocks, and freed memory fits the next
@@ -253,9 +256,9 @@ struct runs {
     static constexpr bool tags = false;
     static constexpr unsigned classes = 4;
     static constexpr bool whole_pages = false;
-    template <run_tag Tag = no_tag, class Memory = host_metadata>
-        requires std::is_same_v<Tag, no_tag>
-    using of = slab_runs<Memory>;
+    template <detail::run_tag Tag = detail::no_tag, class Memory = detail::host_metadata>
+        requires std::is_same_v<Tag, detail::no_tag>
+    using of = detail::slab_runs<Memory>;
 };
 static_assert(category::fit::takes<runs>);
 

@@ -17,6 +17,7 @@
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <class Guard> inline constexpr bool has_canary = Guard::row_bytes != 0;
 
@@ -54,4 +55,5 @@ struct canary {
 // Kept in each page's header and in the heap.
 template <class Guard> using page_canary = std::conditional_t<has_canary<Guard>, canary, no_canary>;
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

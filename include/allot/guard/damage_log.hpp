@@ -17,6 +17,7 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 class damage_log {
   public:
@@ -63,4 +64,5 @@ struct no_damage_log {
     static constexpr bool is_idle() noexcept { return true; }
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -7,6 +7,7 @@
 #include <allot/config.hpp>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <class Slots, class Guard>
 inline constexpr bool encodes_links = Guard::encodes && requires { typename Slots::in_page_encoded; };
@@ -19,4 +20,5 @@ template <class Slots> struct free_slots_of<Slots, true> {
 };
 template <class Slots, class Guard> using free_slots = typename free_slots_of<Slots, encodes_links<Slots, Guard>>::type;
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -16,6 +16,7 @@
 #include <cstring>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <std::size_t Rows> class quarantine_ring {
   public:
@@ -88,4 +89,5 @@ inline bool is_filled(const std::byte* row, std::size_t bytes, unsigned char wit
     return bytes == 0 || (at[0] == with && std::memcmp(at, at + 1, bytes - 1) == 0);
 }
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

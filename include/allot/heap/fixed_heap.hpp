@@ -55,7 +55,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
         return store_type::rows_per_page(config, page_bytes);
     }
     const heap_config& config() const noexcept override { return store().config(); }
-    const slot_geometry& cut() const noexcept { return store().cut(); }
+    const detail::slot_geometry& cut() const noexcept { return store().cut(); }
     page_provider& provider() const noexcept { return store().provider(); }
     std::uintptr_t tag() const noexcept { return store().tag(); }
 

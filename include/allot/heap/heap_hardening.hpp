@@ -33,12 +33,13 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
     using page = heaplet<Slots, Guard, Location>;
     static_assert(!Location::on_device || (Guard::row_bytes == 0 && Guard::waits == 0 && !Guard::wipes),
                   "allot: this guard writes to rows, which the host must not touch here; use guard::none");
-    static constexpr bool encodes = encodes_links<Slots, Guard>;
+    static constexpr bool encodes = detail::encodes_links<Slots, Guard>;
     static constexpr bool logs_damage = encodes || Guard::waits != 0;
 
   public:
     explicit heap_hardening(std::size_t slots_of_page) noexcept : quarantine_(slots_of_page) {
-        if constexpr (has_canary<Guard>) canary_.secret = static_cast<std::uint32_t>(detail::sys::object_secret(this));
+        if constexpr (detail::has_canary<Guard>)
+            canary_.secret = static_cast<std::uint32_t>(detail::sys::object_secret(this));
     }
     heap_hardening(const heap_hardening&) = delete;
     heap_hardening& operator=(const heap_hardening&) = delete;
@@ -47,21 +48,21 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
     static std::size_t usable(const heap_layout& of) noexcept { return page::usable(of.cut); }
     // True if the canary behind the row is unchanged.
     bool is_intact([[maybe_unused]] const heap_layout& of, [[maybe_unused]] const std::byte* row) const noexcept {
-        if constexpr (has_canary<Guard>) return canary_.intact(row, of.room(), of.in_arena(row));
+        if constexpr (detail::has_canary<Guard>) return canary_.intact(row, of.room(), of.in_arena(row));
         return true;
     }
     // Writes the row's canary.
     void guard_row([[maybe_unused]] const heap_layout& of, [[maybe_unused]] std::byte* row) const noexcept {
-        if constexpr (has_canary<Guard>) canary_.write(row, of.room(), of.in_arena(row));
+        if constexpr (detail::has_canary<Guard>) canary_.write(row, of.room(), of.in_arena(row));
     }
 
     // Whether it is marked as free.
     bool is_marked([[maybe_unused]] const heap_layout& of, [[maybe_unused]] const std::byte* row) const noexcept {
-        if constexpr (has_canary<Guard>) return canary_.is_marked(row, of.room(), of.in_arena(row));
+        if constexpr (detail::has_canary<Guard>) return canary_.is_marked(row, of.room(), of.in_arena(row));
         return false;
     }
     void mark_row([[maybe_unused]] const heap_layout& of, [[maybe_unused]] std::byte* row) const noexcept {
-        if constexpr (has_canary<Guard>) canary_.mark(row, of.room(), of.in_arena(row));
+        if constexpr (detail::has_canary<Guard>) canary_.mark(row, of.room(), of.in_arena(row));
     }
 
     // Call when the heap gets another config. Requires that it has no pages.
@@ -73,7 +74,7 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
     void begin_page([[maybe_unused]] const heap_layout& of, [[maybe_unused]] page& p) const noexcept {
         if constexpr (encodes)
             p.slots.encode(static_cast<std::uint32_t>(detail::sys::object_secret(this) >> 32), of.cut);
-        if constexpr (has_canary<Guard>) p.guarded = canary_;
+        if constexpr (detail::has_canary<Guard>) p.guarded = canary_;
     }
     // Call when a slot is handed out for the first time.
     void begin_slot(const heap_layout& of, std::byte* row) const noexcept {
@@ -92,7 +93,7 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
             }
     }
     bool is_undamaged([[maybe_unused]] const heap_layout& of, [[maybe_unused]] page& p) const noexcept {
-        if constexpr (has_canary<Guard>)
+        if constexpr (detail::has_canary<Guard>)
             for (std::uint32_t i = 0; i < p.fresh.load(std::memory_order_relaxed); ++i)
                 if (!is_intact(of, p.row(i)) && !is_marked(of, p.row(i))) return false;
         return true;
@@ -116,7 +117,7 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
                           Leave leave) noexcept
         requires(Guard::waits != 0)
     {
-        std::memset(row, quarantine_byte<Guard>, usable(of));
+        std::memset(row, detail::quarantine_byte<Guard>, usable(of));
         page::poison(of.cut, row);
         std::size_t at = 0;
         std::byte* out = quarantine_.exchange(row, at);
@@ -159,7 +160,7 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
     // Logs damage if a row that leaves the quarantine is not filled as it was when it entered.
     void inspect(const heap_layout& of, std::byte* row) noexcept {
         page::expose(of.cut, row);
-        const bool good = is_filled(row, usable(of), quarantine_byte<Guard>);
+        const bool good = detail::is_filled(row, usable(of), detail::quarantine_byte<Guard>);
         if constexpr (Guard::wipes)
             if (!good) detail::sys::wipe(row, usable(of));
         page::poison(of.cut, row);
@@ -168,9 +169,9 @@ template <class Slots, class Guard, class Location = header_in_page> class heap_
         damage_.add(misuse::write_after_release, row, Guard::type_of(of.config, p, row));
     }
 
-    ALLOT_NO_UNIQUE_ADDRESS page_canary<Guard> canary_;
-    ALLOT_NO_UNIQUE_ADDRESS quarantine_ring<Guard::waits> quarantine_;
-    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<logs_damage, damage_log, no_damage_log> damage_;
+    ALLOT_NO_UNIQUE_ADDRESS detail::page_canary<Guard> canary_;
+    ALLOT_NO_UNIQUE_ADDRESS detail::quarantine_ring<Guard::waits> quarantine_;
+    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<logs_damage, detail::damage_log, detail::no_damage_log> damage_;
 };
 
 } // namespace allot::inline ALLOT_ABI

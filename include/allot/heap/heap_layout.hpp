@@ -14,7 +14,7 @@ namespace allot::inline ALLOT_ABI {
 struct heap_layout {
     heap_config config;
     page_provider& provider;
-    slot_geometry cut;
+    detail::slot_geometry cut;
 
     // Of a page of the heap, or of a span.
     std::size_t page_bytes() const noexcept { return provider.page_bytes() * config.pages; }

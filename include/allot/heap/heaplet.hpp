@@ -42,12 +42,12 @@ struct alignas(64) heaplet : page_header {
         else return std::size_t{0};
     }();
 
-    slot_geometry cut;
+    detail::slot_geometry cut;
     std::uint32_t threshold = 1; // freed slots at which the page is listed as having space
-    ALLOT_NO_UNIQUE_ADDRESS page_canary<Guard> guarded;
+    ALLOT_NO_UNIQUE_ADDRESS detail::page_canary<Guard> guarded;
     ALLOT_NO_UNIQUE_ADDRESS Location location;
 
-    alignas(64) slot_state state;
+    alignas(64) detail::slot_state state;
     std::atomic<heaplet*> space_link{nullptr};
     std::atomic<heaplet*> empty_link{nullptr};
     detail::list_hook<heaplet> in_ready;
@@ -56,7 +56,7 @@ struct alignas(64) heaplet : page_header {
     std::atomic<bool> is_emptied{false}; // a compaction moves its rows to other pages; written under the heap's lock
     std::uint32_t marked = 0;            // rows that the compaction may move
 
-    alignas(64) free_slots<Slots, Guard> slots;
+    alignas(64) detail::free_slots<Slots, Guard> slots;
     std::atomic<std::uint32_t> fresh{0};
     locked_free_count locked_frees; // slots freed under the lock that `state` does not count yet
     std::uint32_t number = 0;       // in its heap's live_slots; 0: the page is newer
@@ -79,21 +79,21 @@ struct alignas(64) heaplet : page_header {
                                                 out_of_band_bytes(cut.capacity, cut.stride, cut.header));
     }
 
-    static slot_geometry geometry_for(std::size_t page_bytes, std::size_t row_bytes, std::size_t align,
-                                      std::size_t header, std::size_t out_of_band_count_bytes) noexcept {
+    static detail::slot_geometry geometry_for(std::size_t page_bytes, std::size_t row_bytes, std::size_t align,
+                                              std::size_t header, std::size_t out_of_band_count_bytes) noexcept {
         if (row_bytes < Slots::min_row_bytes) row_bytes = Slots::min_row_bytes;
         row_bytes += Guard::row_bytes;
         const std::size_t stride = detail::align_up(row_bytes + header, align);
         if constexpr (Location::out_of_band)
-            return allot::compute_geometry(page_bytes, least_offset, row_bytes, align, header,
-                                           [](std::size_t) { return std::size_t{0}; });
-        return allot::compute_geometry(page_bytes, sizeof(heaplet), row_bytes, align, header, [&](std::size_t n) {
-            return out_of_band_bytes(n, stride, header) + n * out_of_band_count_bytes;
-        });
+            return allot::detail::compute_geometry(page_bytes, least_offset, row_bytes, align, header,
+                                                   [](std::size_t) { return std::size_t{0}; });
+        return allot::detail::compute_geometry(
+            page_bytes, sizeof(heaplet), row_bytes, align, header,
+            [&](std::size_t n) { return out_of_band_bytes(n, stride, header) + n * out_of_band_count_bytes; });
     }
 
     // Host memory for an out-of-band header, with its bits and counts.
-    static std::size_t header_bytes(const slot_geometry& cut, std::size_t out_of_band_count_bytes) noexcept {
+    static std::size_t header_bytes(const detail::slot_geometry& cut, std::size_t out_of_band_count_bytes) noexcept {
         return sizeof(heaplet) + out_of_band_bytes(cut.capacity, cut.stride, cut.header) +
                cut.capacity * out_of_band_count_bytes;
     }
@@ -105,7 +105,9 @@ struct alignas(64) heaplet : page_header {
     // ---- for AddressSanitizer and valgrind: of a page's slots only the bytes of rows may be used --------------------
 
     // Bytes that a row may use, its type's checksum included.
-    static std::size_t usable(const slot_geometry& cut) noexcept { return cut.stride - cut.header - Guard::row_bytes; }
+    static std::size_t usable(const detail::slot_geometry& cut) noexcept {
+        return cut.stride - cut.header - Guard::row_bytes;
+    }
     // Of a new page.
     void hide_slots(std::size_t page_bytes) noexcept {
         const std::size_t from = cut.first - cut.header;
@@ -113,14 +115,14 @@ struct alignas(64) heaplet : page_header {
             detail::sys::hide(base() + from, page_bytes - from);
     }
     // The slot is free.
-    ALLOT_ALWAYS_INLINE static void poison(const slot_geometry& cut, std::byte* row) noexcept {
+    ALLOT_ALWAYS_INLINE static void poison(const detail::slot_geometry& cut, std::byte* row) noexcept {
         if constexpr (!Location::on_device) detail::sys::poison(row, usable(cut), ends(cut));
     }
     // It holds a row; the contents are unspecified, or those from before poison().
-    ALLOT_ALWAYS_INLINE static void unpoison(const slot_geometry& cut, std::byte* row) noexcept {
+    ALLOT_ALWAYS_INLINE static void unpoison(const detail::slot_geometry& cut, std::byte* row) noexcept {
         if constexpr (!Location::on_device) detail::sys::unpoison(row, usable(cut), ends(cut));
     }
-    static void expose(const slot_geometry& cut, std::byte* row) noexcept {
+    static void expose(const detail::slot_geometry& cut, std::byte* row) noexcept {
         if constexpr (!Location::on_device) detail::sys::expose(row, usable(cut), ends(cut));
     }
 
@@ -134,7 +136,7 @@ struct alignas(64) heaplet : page_header {
     // True if a link between its free slots is invalid: no slot is claimed any more, and the page stays with the heap
     // until all its rows are released.
     bool is_broken() const noexcept {
-        if constexpr (encodes_links<Slots, Guard>) return slots.broken() != 0;
+        if constexpr (detail::encodes_links<Slots, Guard>) return slots.broken() != 0;
         return false;
     }
     // `uncounted`: slots freed and not counted yet. No other thread may use the page meanwhile.
@@ -146,7 +148,7 @@ struct alignas(64) heaplet : page_header {
 
   private:
     // Two rows share a unit only where nothing lies between them.
-    static detail::sys::unit_ends ends(const slot_geometry& cut) noexcept {
+    static detail::sys::unit_ends ends(const detail::slot_geometry& cut) noexcept {
         const bool apart = cut.header + Guard::row_bytes != 0 || (cut.first | cut.stride) % 8 == 0;
         return apart ? detail::sys::unit_ends::own : detail::sys::unit_ends::shared;
     }

@@ -29,7 +29,7 @@ template <class Page> class page_queues {
   public:
     // Counts n slots freed without the lock. The page may be returned to the arena before this call returns. Note the
     // heap if `note` is set (the page became empty) or `locked_frees` (it may have become empty).
-    slot_state::change count(Page& p, std::uint32_t n) noexcept {
+    detail::slot_state::change count(Page& p, std::uint32_t n) noexcept {
         const auto change = p.state.add_freed(n, p.threshold, fresh(p));
         if (change.list) space_.push(&p);
         if (change.note) empties_.push(&p);
@@ -234,7 +234,7 @@ template <class Page> class page_queues {
         locked_frees_.remove(p);
         return list(p, p.state.flush_locked(std::exchange(p.locked_frees, {}).slots, p.threshold, fresh(p)));
     }
-    bool list(Page& p, const slot_state::change& change) noexcept {
+    bool list(Page& p, const detail::slot_state::change& change) noexcept {
         if (change.list) make_ready(p);
         if (change.note) empties_.push(&p);
         return change.note;

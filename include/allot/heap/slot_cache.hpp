@@ -59,7 +59,7 @@ class slot_cache_base {
     ALLOT_ALWAYS_INLINE bool push_to_group(const std::byte* row) noexcept {
         const std::size_t at = reinterpret_cast<std::uintptr_t>(row) - reinterpret_cast<std::uintptr_t>(first_);
         if (ALLOT_UNLIKELY(at >= group_bytes_)) return false;
-        set_bits(bits() | std::uint64_t{1} << ((at * reciprocal >> slot_geometry::shift) & 63));
+        set_bits(bits() | std::uint64_t{1} << ((at * reciprocal >> detail::slot_geometry::shift) & 63));
         return true;
     }
     // Moves slots from the group to the empty stack, as many as fit: the lowest ones, the lowest on top.
@@ -151,7 +151,7 @@ template <class Deferred> class cache_with_deferred_frees : public slot_cache_ba
     ALLOT_NO_UNIQUE_ADDRESS Deferred deferred;
 };
 
-template <std::size_t Capacity, class Deferred = no_deferred_frees>
+template <std::size_t Capacity, class Deferred = detail::no_deferred_frees>
 class slot_cache : public cache_with_deferred_frees<Deferred> {
   public:
     static constexpr std::size_t capacity = Capacity;

@@ -39,7 +39,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     using guard_type = Guard;
     using hardening = heap_hardening<Slots, Guard, Location>;
     using lock_type = detail::basic_spin_lock<lock_rank::heap>;
-    using deferred_type = typename decltype(deferred_frees_for<Slots>())::type;
+    using deferred_type = typename decltype(detail::deferred_frees_for<Slots>())::type;
     // The policy takes and frees groups: words of bits.
     static constexpr bool groups = requires(typename Slots::in_page& slots) { slots.put_group(0, 0); };
     // The policy scans for free slots and counts those it examines.
@@ -66,7 +66,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
 
     const heap_layout& layout() const noexcept { return layout_; }
     const heap_config& config() const noexcept { return layout_.config; }
-    const slot_geometry& cut() const noexcept { return layout_.cut; }
+    const detail::slot_geometry& cut() const noexcept { return layout_.cut; }
     page_provider& provider() const noexcept { return layout_.provider; }
     std::uintptr_t tag() const noexcept { return heap_tag::of(&heap_, config().index); }
     hardening& guards() noexcept { return guards_; }
@@ -151,7 +151,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     }
     ALLOT_ALWAYS_INLINE void put_locked(std::byte* const* rows, std::size_t n) noexcept {
         const std::uintptr_t mask = provider().arena().page_mask();
-        const slot_geometry cut = layout_.cut; // a copy stays in registers: stores to rows could alias it
+        const detail::slot_geometry cut = layout_.cut; // a copy stays in registers: stores to rows could alias it
         if (are_close(rows[0], rows[n - 1])) {
             by_pages(rows, n, mask, [&](page& p, std::byte* const* of_page, std::size_t k) {
                 p.slots.put_locked(p.base(), cut, of_page, k);
@@ -397,7 +397,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     }
 
     ALLOT_OUTLINE_OF(slot_store)
-    static slot_geometry cut_for(const heap_config& config, std::size_t page_bytes) noexcept {
+    static detail::slot_geometry cut_for(const heap_config& config, std::size_t page_bytes) noexcept {
         return page::geometry_for(page_bytes, config.row_bytes, config.align, config.header_bytes,
                                   config.out_of_band_count_bytes);
     }

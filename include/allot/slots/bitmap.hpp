@@ -50,7 +50,7 @@ struct bitmap {
     class in_page {
       public:
         // `out_of_band` is out_of_band_bytes(capacity, stride, header) of host memory, 8-byte aligned.
-        void reset(std::byte* out_of_band, const slot_geometry& cut) noexcept {
+        void reset(std::byte* out_of_band, const detail::slot_geometry& cut) noexcept {
             word_count_ = (cut.capacity + 63) / 64;
             summary_count_ = (word_count_ + 63) / 64;
             const std::uint32_t n = cut.stride > max_shared_only ? word_count_ : 0;
@@ -64,11 +64,11 @@ struct bitmap {
         }
 
         // Frees n > 0 slots of this page.
-        ALLOT_OUTLINE_WARM void put(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
+        ALLOT_OUTLINE_WARM void put(std::byte* page, const detail::slot_geometry& cut, std::byte* const* rows,
                                     std::size_t n) noexcept {
             by_words(page, cut, rows, n, [this](std::uint32_t at, std::uint64_t bits) { share(at, bits); });
         }
-        ALLOT_ALWAYS_INLINE void put_locked(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
+        ALLOT_ALWAYS_INLINE void put_locked(std::byte* page, const detail::slot_geometry& cut, std::byte* const* rows,
                                             std::size_t n) noexcept {
             if (ALLOT_UNLIKELY(locked_ == nullptr)) return put(page, cut, rows, n);
             by_words(page, cut, rows, n, [this](std::uint32_t at, std::uint64_t bits) { locked_[at] |= bits; });
@@ -76,7 +76,7 @@ struct bitmap {
         }
 
         // Claims up to n slots, the lowest address last, since caches use the last one first.
-        ALLOT_OUTLINE_WARM std::size_t claim(std::byte* page, const slot_geometry& cut, std::byte** out,
+        ALLOT_OUTLINE_WARM std::size_t claim(std::byte* page, const detail::slot_geometry& cut, std::byte** out,
                                              std::size_t n) noexcept {
             std::size_t left = n;
             do {
@@ -113,20 +113,20 @@ struct bitmap {
         void put_group_locked(std::uint32_t at, std::uint64_t bits) noexcept { add_locked(at / 64, bits << (at % 64)); }
 
         // True if the row's slot is free in this page. Exact for the holder of the heap's lock.
-        bool is_free(std::byte* page, const slot_geometry& cut, std::byte* row) const noexcept {
+        bool is_free(std::byte* page, const detail::slot_geometry& cut, std::byte* row) const noexcept {
             const std::uint32_t at = index(page, cut, row);
             return ((shared_words()[at / 64].load(std::memory_order_acquire) | locked_word(at / 64)) & bit(at)) != 0;
         }
 
         // Calls visit(index) for each free slot. Requires the heap's lock.
-        template <class Visit> void visit_free(std::byte*, const slot_geometry&, Visit visit) const noexcept {
+        template <class Visit> void visit_free(std::byte*, const detail::slot_geometry&, Visit visit) const noexcept {
             for (std::uint32_t i = 0; i != word_count_; ++i)
                 for (std::uint64_t rest = shared_words()[i].load(std::memory_order_acquire) | locked_word(i); rest != 0;
                      rest &= rest - 1)
                     visit(i * 64 + low(rest));
         }
 
-        bool valid(std::byte*, const slot_geometry& cut, std::uint32_t freed) const noexcept {
+        bool valid(std::byte*, const detail::slot_geometry& cut, std::uint32_t freed) const noexcept {
             std::uint32_t n = 0, n_locked = 0;
             for (std::uint32_t i = 0; i != word_count_; ++i) {
                 const std::uint64_t shared = shared_words()[i].load(std::memory_order_acquire), held = locked_word(i);
@@ -148,14 +148,14 @@ struct bitmap {
         static std::uint32_t low(std::uint64_t bits) noexcept {
             return static_cast<std::uint32_t>(std::countr_zero(bits));
         }
-        static std::uint32_t index(std::byte* page, const slot_geometry& cut, std::byte* row) noexcept {
+        static std::uint32_t index(std::byte* page, const detail::slot_geometry& cut, std::byte* row) noexcept {
             return cut.index_of(static_cast<std::size_t>(row - page));
         }
 
         // Calls put(word, bits) once for consecutive rows in one word.
         template <class Put>
-        static ALLOT_ALWAYS_INLINE void by_words(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
-                                                 std::size_t n, Put put) noexcept {
+        static ALLOT_ALWAYS_INLINE void by_words(std::byte* page, const detail::slot_geometry& cut,
+                                                 std::byte* const* rows, std::size_t n, Put put) noexcept {
             std::uint32_t at = index(page, cut, rows[0]);
             std::uint64_t bits = bit(at);
             for (std::size_t i = 1; i < n; ++i) {
@@ -187,7 +187,8 @@ struct bitmap {
             }
         }
         // Claims locked slots into out[left - 1] and down; returns how many are still wanted.
-        std::size_t take_locked(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t left) noexcept {
+        std::size_t take_locked(std::byte* page, const detail::slot_geometry& cut, std::byte** out,
+                                std::size_t left) noexcept {
             const std::size_t wanted = left;
             std::uint32_t at = cursor_;
             for (std::size_t end = left - (left < locked_count_ ? left : locked_count_); left != end;) {
@@ -201,7 +202,8 @@ struct bitmap {
             return left;
         }
         // The same from one shared word, and moves the rest of that word to the locked bits; false: none is shared.
-        bool take_shared(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t& left) noexcept {
+        bool take_shared(std::byte* page, const detail::slot_geometry& cut, std::byte** out,
+                         std::size_t& left) noexcept {
             std::uint32_t at = 0;
             std::uint64_t bits = 0;
             if (!unshare(at, bits)) return false;
@@ -228,8 +230,8 @@ struct bitmap {
             if (locked_count_ == 0) cursor_ = at;
             locked_count_ += detail::count_bits(bits);
         }
-        static std::size_t take(std::uint64_t& bits, std::uint32_t at, std::byte* page, const slot_geometry& cut,
-                                std::byte** out, std::size_t left) noexcept {
+        static std::size_t take(std::uint64_t& bits, std::uint32_t at, std::byte* page,
+                                const detail::slot_geometry& cut, std::byte** out, std::size_t left) noexcept {
             std::byte* const base = page + cut.offset_of(at * 64);
             for (; bits != 0 && left != 0; bits &= bits - 1) out[--left] = base + std::size_t{low(bits)} * cut.stride;
             return left;

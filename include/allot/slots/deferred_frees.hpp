@@ -22,6 +22,7 @@
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 struct no_deferred_frees {
     template <class CountFrees>
@@ -111,4 +112,5 @@ class deferred_frees {
     std::atomic<std::uint32_t> pending_{0}; // the sum over all places
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

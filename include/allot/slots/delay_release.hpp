@@ -32,7 +32,7 @@ struct delay_release {
         return scanning::out_of_band_bytes(slots, stride, header);
     }
     using in_page = scanning::in_page;
-    using deferred_type = deferred_frees;
+    using deferred_type = detail::deferred_frees;
 };
 
 static_assert(category::slots::takes<delay_release>);

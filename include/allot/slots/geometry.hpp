@@ -16,6 +16,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 struct slot_geometry {
     std::uint32_t stride = 0;     // bytes from one slot to the next, row header included
@@ -67,4 +68,5 @@ constexpr slot_geometry compute_geometry(std::size_t page_bytes, std::size_t fix
     return g;
 }
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -18,7 +18,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
-namespace slots {
+namespace detail {
 
 struct plain_links {
     static constexpr bool checks = false;
@@ -67,5 +67,5 @@ struct encoded_links {
     }
 };
 
-} // namespace slots
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -39,12 +39,12 @@ struct linked {
     // The free slots of one page. Lives in the page's header.
     template <class Code> class list_in_page {
       public:
-        void reset(std::byte*, const slot_geometry&) noexcept {
+        void reset(std::byte*, const detail::slot_geometry&) noexcept {
             head_.store(0, std::memory_order_relaxed);
             chain_ = 0;
         }
         // Call before the first put.
-        void encode(std::uint32_t secret, const slot_geometry& cut) noexcept
+        void encode(std::uint32_t secret, const detail::slot_geometry& cut) noexcept
             requires Code::checks
         {
             code_ = Code(secret, cut);
@@ -57,7 +57,7 @@ struct linked {
         }
 
         // Frees n > 0 slots of this page.
-        void put(std::byte* page, const slot_geometry&, std::byte* const* rows, std::size_t n) noexcept {
+        void put(std::byte* page, const detail::slot_geometry&, std::byte* const* rows, std::size_t n) noexcept {
             const Code code = code_;
             for (std::size_t i = 0; i + 1 < n; ++i) set_link(code, rows[i], offset(page, rows[i + 1]));
             std::uint32_t head = head_.load(std::memory_order_relaxed);
@@ -67,7 +67,7 @@ struct linked {
                                                   std::memory_order_relaxed));
         }
 
-        ALLOT_ALWAYS_INLINE void put_locked(std::byte* page, const slot_geometry&, std::byte* const* rows,
+        ALLOT_ALWAYS_INLINE void put_locked(std::byte* page, const detail::slot_geometry&, std::byte* const* rows,
                                             std::size_t n) noexcept {
             const Code code = code_;
             for (std::size_t i = 0; i != n; ++i) {
@@ -77,7 +77,7 @@ struct linked {
         }
 
         // Claims up to n slots; fills `out` from its end.
-        std::size_t claim(std::byte* page, [[maybe_unused]] const slot_geometry& cut, std::byte** out,
+        std::size_t claim(std::byte* page, [[maybe_unused]] const detail::slot_geometry& cut, std::byte** out,
                           std::size_t n) noexcept {
             [[maybe_unused]] const Code code = code_;
             std::size_t left = n;
@@ -99,7 +99,8 @@ struct linked {
         }
 
         // Calls visit(index) for each free slot, up to an invalid link. Requires the heap's lock.
-        template <class Visit> void visit_free(std::byte* page, const slot_geometry& cut, Visit visit) const noexcept {
+        template <class Visit>
+        void visit_free(std::byte* page, const detail::slot_geometry& cut, Visit visit) const noexcept {
             std::uint32_t left = cut.capacity;
             for (const std::uint32_t start : {chain_, head_.load(std::memory_order_acquire)})
                 for (std::uint32_t at = start; at != 0 && cut.is_row(at) && left != 0; --left) {
@@ -109,7 +110,7 @@ struct linked {
         }
 
         // True if the lists hold `freed` valid slots. No other thread may use the page meanwhile.
-        bool valid(std::byte* page, const slot_geometry& cut, std::uint32_t freed) const noexcept {
+        bool valid(std::byte* page, const detail::slot_geometry& cut, std::uint32_t freed) const noexcept {
             std::uint32_t n = 0;
             for (const std::uint32_t start : {chain_, head_.load(std::memory_order_acquire)})
                 for (std::uint32_t at = start; at != 0; at = link(code_, page + at))
@@ -135,8 +136,8 @@ struct linked {
         std::uint32_t chain_ = 0; // taken from head_ or put with the lock held; used by the lock's holder only
         ALLOT_NO_UNIQUE_ADDRESS Code code_;
     };
-    using in_page = list_in_page<plain_links>;
-    using in_page_encoded = list_in_page<encoded_links>; // under guard::encoded
+    using in_page = list_in_page<detail::plain_links>;
+    using in_page_encoded = list_in_page<detail::encoded_links>; // under guard::encoded
 };
 
 static_assert(category::slots::takes<linked>);

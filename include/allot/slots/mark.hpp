@@ -21,6 +21,7 @@
 #include <new>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 class slot_marks {
   public:
@@ -64,4 +65,5 @@ class slot_marks {
     byte_word* bytes_; // null: the marks are in count words
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

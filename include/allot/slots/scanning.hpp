@@ -44,13 +44,13 @@ struct scanning {
     static constexpr std::uint32_t scan_limit = 64; // slots examined after which a claim that has one stops
 
     static constexpr std::size_t out_of_band_bytes(std::size_t slots, std::size_t, std::size_t header) noexcept {
-        return hint_words(slots) * sizeof(std::uint64_t) + slot_marks::out_of_band_bytes(slots, header);
+        return hint_words(slots) * sizeof(std::uint64_t) + detail::slot_marks::out_of_band_bytes(slots, header);
     }
 
     class in_page {
       public:
         // `out_of_band` is out_of_band_bytes(capacity, stride, header) of host memory, 8-byte aligned.
-        void reset(std::byte* out_of_band, const slot_geometry& cut) noexcept {
+        void reset(std::byte* out_of_band, const detail::slot_geometry& cut) noexcept {
             hints_ = reinterpret_cast<word*>(out_of_band);
             for (std::size_t i = 0; i < hint_words(cut.capacity); ++i) ::new (hints_ + i) word{0};
             marks(cut).reset(cut);
@@ -59,8 +59,8 @@ struct scanning {
         // Slots below `fresh` may be freed from now on. Requires the heap's lock.
         void set_high_water_mark(std::uint32_t fresh) noexcept { high_water_mark_ = fresh; }
 
-        void put(std::byte* page, const slot_geometry& cut, std::byte* const* rows, std::size_t n) noexcept {
-            const slot_marks mark = marks(cut);
+        void put(std::byte* page, const detail::slot_geometry& cut, std::byte* const* rows, std::size_t n) noexcept {
+            const detail::slot_marks mark = marks(cut);
             for (std::size_t i = 0; i < n; ++i) mark.set(rows[i], index(page, cut, rows[i]));
             detail::full_fence(); // either a claim sees these marks, or hint() sees that it cleared the hint
             std::uint32_t last = ~std::uint32_t{0};
@@ -71,9 +71,9 @@ struct scanning {
             }
         }
         // Needs no fence: no claim can run, since the caller holds the heap's lock.
-        ALLOT_ALWAYS_INLINE void put_locked(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
+        ALLOT_ALWAYS_INLINE void put_locked(std::byte* page, const detail::slot_geometry& cut, std::byte* const* rows,
                                             std::size_t n) noexcept {
-            const slot_marks mark = marks(cut);
+            const detail::slot_marks mark = marks(cut);
             for (std::size_t i = 0; i < n; ++i) {
                 const std::uint32_t at = index(page, cut, rows[i]);
                 mark.set(rows[i], at);
@@ -82,7 +82,7 @@ struct scanning {
         }
 
         // Claims up to n slots; 0 only if none is free. May return fewer than n although more are free.
-        std::size_t claim(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t n) noexcept {
+        std::size_t claim(std::byte* page, const detail::slot_geometry& cut, std::byte** out, std::size_t n) noexcept {
             scanned_ = 0;
             std::size_t got = scan(page, cut, group_end(at_), out, n); // the rest of the last group
             const auto words = static_cast<std::uint32_t>(hint_words(cut.capacity));
@@ -105,18 +105,19 @@ struct scanning {
         std::uint32_t scanned() const noexcept { return scanned_; }
 
         // True if the row's slot is free in this page.
-        bool is_free(std::byte* page, const slot_geometry& cut, std::byte* row) const noexcept {
+        bool is_free(std::byte* page, const detail::slot_geometry& cut, std::byte* row) const noexcept {
             const std::uint32_t at = index(page, cut, row);
             return at < high_water_mark_ && marks(cut).is_set(row, at);
         }
 
         // Calls visit(index) for each free slot. Requires the heap's lock.
-        template <class Visit> void visit_free(std::byte* page, const slot_geometry& cut, Visit visit) const noexcept {
+        template <class Visit>
+        void visit_free(std::byte* page, const detail::slot_geometry& cut, Visit visit) const noexcept {
             for (std::uint32_t i = 0; i != cut.capacity; ++i)
                 if (is_free(page, cut, page + cut.offset_of(i))) visit(i);
         }
 
-        bool valid(std::byte* page, const slot_geometry& cut, std::uint32_t freed) const noexcept {
+        bool valid(std::byte* page, const detail::slot_geometry& cut, std::uint32_t freed) const noexcept {
             std::uint32_t n = 0;
             for (std::uint32_t i = 0; i < high_water_mark_; ++i) {
                 if (!marks(cut).is_set(page + cut.offset_of(i), i)) continue;
@@ -132,7 +133,7 @@ struct scanning {
 
         static constexpr std::uint32_t group_end(std::uint32_t at) noexcept { return (at + group - 1) / group * group; }
         static constexpr std::uint64_t bit(std::uint32_t at) noexcept { return std::uint64_t{1} << (at % 64); }
-        static std::uint32_t index(std::byte* page, const slot_geometry& cut, std::byte* row) noexcept {
+        static std::uint32_t index(std::byte* page, const detail::slot_geometry& cut, std::byte* row) noexcept {
             return cut.index_of(static_cast<std::size_t>(row - page));
         }
         bool hinted(std::uint32_t at) const noexcept {
@@ -144,9 +145,9 @@ struct scanning {
                                          std::memory_order_relaxed); // ordered by the fence in put(), or by the lock
         }
         // Claims marked slots from at_ on, before `end`.
-        std::size_t scan(std::byte* page, const slot_geometry& cut, std::uint32_t end, std::byte** out,
+        std::size_t scan(std::byte* page, const detail::slot_geometry& cut, std::uint32_t end, std::byte** out,
                          std::size_t n) noexcept {
-            const slot_marks mark = marks(cut);
+            const detail::slot_marks mark = marks(cut);
             const std::uint32_t first = at_;
             end = detail::min(end, high_water_mark_);
             std::size_t got = 0;
@@ -156,7 +157,7 @@ struct scanning {
             scanned_ += at_ - first;
             return got;
         }
-        slot_marks marks(const slot_geometry& cut) const noexcept {
+        detail::slot_marks marks(const detail::slot_geometry& cut) const noexcept {
             return {reinterpret_cast<std::byte*>(hints_ + hint_words(cut.capacity)), cut};
         }
 

@@ -20,6 +20,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 class slot_state {
   public:
@@ -100,4 +101,5 @@ class slot_state {
     std::atomic<std::uint64_t> word_{bias};
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

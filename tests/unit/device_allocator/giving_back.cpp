@@ -83,11 +83,12 @@ struct scarce_metadata {
     static inline long left = -1; // growths until there is none; below 0: there always is
     void* resize(void* old, std::size_t from, std::size_t to) noexcept {
         if (to != 0 && left >= 0 && left-- == 0) return left = 0, nullptr;
-        return allot::host_metadata{}.resize(old, from, to);
+        return allot::detail::host_metadata{}.resize(old, from, to);
     }
 };
 struct scarce_best : allot::fit::best {
-    template <allot::run_tag Tag = allot::no_tag, class = void> using of = allot::best_fit_runs<Tag, scarce_metadata>;
+    template <allot::detail::run_tag Tag = allot::detail::no_tag, class = void>
+    using of = allot::detail::best_fit_runs<Tag, scarce_metadata>;
 };
 struct scarce_memory : allot::policies<on_simulated, scarce_best, allot::oom::null> {};
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uintptr_t base = 0x10'0000'0000;
 constexpr std::size_t most = ~std::size_t{0};
-using runs = allot::best_fit_runs<>;
+using runs = allot::detail::best_fit_runs<>;
 
 // Live runs with a free one of each of these units behind a live one of one unit.
 void make_holes(runs& fit, std::uintptr_t at, const std::vector<std::size_t>& units) {
@@ -46,7 +46,7 @@ TEST_CASE("best fit takes the smallest run that is large enough, the lowest of e
 }
 
 TEST_CASE("every size at the edges of bins is found where it is the only one, and no other is taken", "[heap][fit]") {
-    using index = allot::detail::size_index<allot::detail::run_node<allot::no_tag>>;
+    using index = allot::detail::size_index<allot::detail::run_node<allot::detail::no_tag>>;
     std::vector<std::uint32_t> sizes;
     for (std::uint32_t n = 1; n < 200; ++n) sizes.push_back(n);
     for (unsigned octave = 6; octave < 32; ++octave)

@@ -10,14 +10,14 @@
 namespace {
 
 constexpr std::uintptr_t base = 0x10'0000'0000;
-using runs = allot::best_fit_runs<>;
+using runs = allot::detail::best_fit_runs<>;
 
 } // namespace
 
 TEST_CASE("without metadata a call changes nothing, and releasing needs none", "[heap][fit]") {
     failing_metadata::state memory;
     {
-        allot::best_fit_runs<allot::no_tag, failing_metadata> fit{256, {&memory}};
+        allot::detail::best_fit_runs<allot::detail::no_tag, failing_metadata> fit{256, {&memory}};
         for (long n = 0; !fit.add(base, 1 << 20, 0); ++n) { // each of its growths fails once
             REQUIRE(fit.bytes() == 0);
             REQUIRE(fit.valid());
@@ -59,7 +59,7 @@ TEST_CASE("without metadata a call changes nothing, and releasing needs none", "
 
 TEST_CASE("without metadata nothing is shrunk and no part taken back", "[heap][fit]") {
     failing_metadata::state memory;
-    allot::best_fit_runs<allot::no_tag, failing_metadata> fit{256, {&memory}};
+    allot::detail::best_fit_runs<allot::detail::no_tag, failing_metadata> fit{256, {&memory}};
     REQUIRE(fit.add(base, 1 << 20, 0));
     memory.left = 1;
     std::vector<std::uintptr_t> live;
@@ -80,7 +80,7 @@ TEST_CASE("without metadata nothing is shrunk and no part taken back", "[heap][f
 }
 
 TEST_CASE("a run without a tag takes 32 bytes of metadata", "[heap][fit]") {
-    STATIC_REQUIRE(sizeof(allot::detail::run_node<allot::no_tag>) == 32);
+    STATIC_REQUIRE(sizeof(allot::detail::run_node<allot::detail::no_tag>) == 32);
     STATIC_REQUIRE(sizeof(runs::run) == 16);
     STATIC_REQUIRE(std::is_same_v<allot::fit::best::of<>, runs>);
 }

@@ -21,17 +21,17 @@ namespace {
 constexpr std::size_t unit = 256;
 
 template <class Tag> struct made;
-template <> struct made<allot::no_tag> {
-    static allot::no_tag tag(std::uint32_t, std::uint64_t) { return {}; }
+template <> struct made<allot::detail::no_tag> {
+    static allot::detail::no_tag tag(std::uint32_t, std::uint64_t) { return {}; }
     static constexpr std::uint32_t keys = 1;
 };
 template <> struct made<stream_tag> {
     static stream_tag tag(std::uint32_t key, std::uint64_t ticket) { return {key, ticket}; }
     static constexpr std::uint32_t keys = 4;
 };
-bool is_late(const allot::no_tag&, std::uint64_t) { return true; }
+bool is_late(const allot::detail::no_tag&, std::uint64_t) { return true; }
 bool is_late(const stream_tag& tag, std::uint64_t now) { return tag.ticket > now / 2; }
-bool same(const allot::no_tag&, const allot::no_tag&) { return true; }
+bool same(const allot::detail::no_tag&, const allot::detail::no_tag&) { return true; }
 bool same(const stream_tag& a, const stream_tag& b) { return a == b; }
 
 // The same answers, the plain way.
@@ -133,7 +133,7 @@ std::size_t some_bytes(std::mt19937& random) {
 
 template <class Tag> void trace(unsigned seed, int steps) {
     failing_metadata::state memory;
-    allot::best_fit_runs<Tag, failing_metadata> fit{unit, {&memory}};
+    allot::detail::best_fit_runs<Tag, failing_metadata> fit{unit, {&memory}};
     model<Tag> plain;
     std::mt19937 random{seed};
     std::vector<std::uintptr_t> live;
@@ -145,7 +145,7 @@ template <class Tag> void trace(unsigned seed, int steps) {
     const auto some_tag = [&] {
         return made<Tag>::tag(static_cast<std::uint32_t>(random() % made<Tag>::keys), ++ticket);
     };
-    const auto some_free = [&]() -> typename allot::best_fit_runs<Tag, failing_metadata>::run {
+    const auto some_free = [&]() -> typename allot::detail::best_fit_runs<Tag, failing_metadata>::run {
         if (plain.free.empty()) return {};
         auto p = plain.free.lower_bound({random() % made<Tag>::keys, random() % chunk, 0});
         if (p == plain.free.end()) --p;
@@ -302,6 +302,8 @@ template <class Tag> void trace(unsigned seed, int steps) {
 
 const int steps = (ALLOT_ASAN ? 200'000 : 500'000) / (support::in_short_run() ? 2 : 1);
 
-TEST_CASE("random steps without tags give what the model gives", "[heap][fit]") { trace<allot::no_tag>(1, steps); }
+TEST_CASE("random steps without tags give what the model gives", "[heap][fit]") {
+    trace<allot::detail::no_tag>(1, steps);
+}
 
 TEST_CASE("random steps of four streams give what the model gives", "[heap][fit]") { trace<stream_tag>(2, steps); }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uintptr_t base = 0x10'0000'0000;
 constexpr auto at = [](std::size_t unit) { return base + unit * 256; };
-using runs = allot::best_fit_runs<stream_tag>;
+using runs = allot::detail::best_fit_runs<stream_tag>;
 
 // 16 live runs of one unit.
 void fill(runs& fit) {
@@ -216,7 +216,7 @@ TEST_CASE("a part of a range goes back with its tag left on both sides", "[heap]
 TEST_CASE("a key's index that cannot be allocated is reported when it is opened", "[heap][fit]") {
     failing_metadata::state memory;
     {
-        allot::best_fit_runs<stream_tag, failing_metadata> fit{256, {&memory}};
+        allot::detail::best_fit_runs<stream_tag, failing_metadata> fit{256, {&memory}};
         REQUIRE(fit.add(base, 4096, 0, {0, 1}));
         const auto r = fit.allocate(256, 256, 0);
         memory.left = 0;

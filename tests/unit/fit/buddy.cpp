@@ -15,7 +15,7 @@ constexpr std::size_t unit = 64;
 } // namespace
 
 TEST_CASE("a block is a power of two of units at a multiple of its size", "[buddy]") {
-    allot::buddy_runs<> fit{unit};
+    allot::detail::buddy_runs<> fit{unit};
     REQUIRE(fit.add(base, 64 * unit, 0));
     const auto a = fit.allocate(5 * unit, 1);
     CHECK(a.address == base);
@@ -38,7 +38,7 @@ TEST_CASE("a block is a power of two of units at a multiple of its size", "[budd
 }
 
 TEST_CASE("a free block of just the size serves before a larger one is cut", "[buddy]") {
-    allot::buddy_runs<> fit{unit};
+    allot::detail::buddy_runs<> fit{unit};
     REQUIRE(fit.add(base, 16 * unit, 0)); // Netty's leftmost search would cut the free half here
     const auto half = fit.allocate(8 * unit, 1);
     std::vector<std::uintptr_t> small;
@@ -50,7 +50,7 @@ TEST_CASE("a free block of just the size serves before a larger one is cut", "[b
 }
 
 TEST_CASE("a block grows by its free later halves, and shrinks", "[buddy]") {
-    allot::buddy_runs<> fit{unit};
+    allot::detail::buddy_runs<> fit{unit};
     REQUIRE(fit.add(base, 16 * unit, 0));
     const auto a = fit.allocate(unit, 1), b = fit.allocate(unit, 1);
     CHECK_FALSE(fit.grow(a.address, 2 * unit)); // b has the half
@@ -70,7 +70,7 @@ TEST_CASE("a block grows by its free later halves, and shrinks", "[buddy]") {
 }
 
 TEST_CASE("ranges are powers of two of units, and go back whole", "[buddy]") {
-    allot::buddy_runs<> fit{unit};
+    allot::detail::buddy_runs<> fit{unit};
     CHECK_FALSE(fit.add(base, 3 * unit, 0));
     CHECK_FALSE(fit.add(base + 1, 4 * unit, 0));
     CHECK_FALSE(fit.add(base, unit / 2, 0));
@@ -91,7 +91,7 @@ TEST_CASE("ranges are powers of two of units, and go back whole", "[buddy]") {
 }
 
 TEST_CASE("alignments up to a block's are met where the range has them", "[buddy]") {
-    allot::buddy_runs<> fit{unit};
+    allot::detail::buddy_runs<> fit{unit};
     REQUIRE(fit.add(base + 32 * unit, 32 * unit, 0));
     const auto a = fit.allocate(1, 16 * unit);
     CHECK(a.address % (16 * unit) == 0);
@@ -103,7 +103,7 @@ TEST_CASE("alignments up to a block's are met where the range has them", "[buddy
 TEST_CASE("a range that finds no metadata is not there", "[buddy][fault]") {
     failing_metadata::state memory;
     {
-        allot::buddy_runs<failing_metadata> fit{unit, {&memory}};
+        allot::detail::buddy_runs<failing_metadata> fit{unit, {&memory}};
         for (long n = 0;; ++n) {
             memory.left = n;
             if (fit.add(base, 1024 * unit, 0)) break;

@@ -17,7 +17,7 @@ using classes = allot::detail::block_size_classes<unit, 4>;
 } // namespace
 
 TEST_CASE("a block is of the class of its size, whatever that is", "[runs]") {
-    allot::slab_runs<> fit{unit};
+    allot::detail::slab_runs<> fit{unit};
     REQUIRE(fit.add(base, range, 0));
     for (std::size_t n = 1; n <= range; n += n < 5000 ? 1 : n / 61) {
         const auto r = fit.allocate(n, 1);
@@ -33,9 +33,9 @@ TEST_CASE("a block is of the class of its size, whatever that is", "[runs]") {
 }
 
 TEST_CASE("a slab is the fewest quanta that its class divides, and lost no byte", "[runs]") {
-    for (unsigned c = 0; classes::bytes_of(c) <= allot::slab_runs<>::max_slot; ++c) {
+    for (unsigned c = 0; classes::bytes_of(c) <= allot::detail::slab_runs<>::max_slot; ++c) {
         const std::size_t size = classes::bytes_of(c);
-        allot::slab_runs<> fit{unit};
+        allot::detail::slab_runs<> fit{unit};
         REQUIRE(fit.add(base, range, 0));
         const auto first = fit.allocate(size, 1);
         REQUIRE(fit.slabs() == 1);
@@ -65,7 +65,7 @@ TEST_CASE("a slab is the fewest quanta that its class divides, and lost no byte"
 }
 
 TEST_CASE("where a whole slab finds no quanta, a shorter one serves", "[runs]") {
-    allot::slab_runs<> fit{unit};
+    allot::detail::slab_runs<> fit{unit};
     REQUIRE(fit.add(base, fit.quantum, 0));
     const auto a = fit.allocate(5120, 1); // wants 40 KiB: eight of them
     REQUIRE(a);
@@ -76,7 +76,7 @@ TEST_CASE("where a whole slab finds no quanta, a shorter one serves", "[runs]") 
 }
 
 TEST_CASE("runs grow into what is free behind them, slots do not", "[runs]") {
-    allot::slab_runs<> fit{unit};
+    allot::detail::slab_runs<> fit{unit};
     REQUIRE(fit.add(base, range, 0));
     const auto run = fit.allocate(64 << 10, 1);
     CHECK(fit.grow(run.address, 200 << 10));
@@ -94,7 +94,7 @@ TEST_CASE("runs grow into what is free behind them, slots do not", "[runs]") {
 }
 
 TEST_CASE("alignments are met, by slots up to a quantum", "[runs]") {
-    allot::slab_runs<> fit{unit};
+    allot::detail::slab_runs<> fit{unit};
     REQUIRE(fit.add(base + (8 << 10), range, 0));
     for (std::size_t align = 1; align <= 256 << 10; align *= 2)
         for (const std::size_t n : {1U, 100U, 3000U, 9000U, 70'000U}) {
@@ -111,7 +111,7 @@ TEST_CASE("a call without metadata changes nothing", "[runs][fault]") {
     long failures = 0;
     for (bool done = false; !done; ++failures) {
         memory.left = failures;
-        allot::slab_runs<failing_metadata> fit{unit, {&memory}};
+        allot::detail::slab_runs<failing_metadata> fit{unit, {&memory}};
         if (fit.add(base, range, 0)) {
             const auto slot = fit.allocate(100, 1), run = fit.allocate(100'000, 1);
             done = slot && run;

@@ -97,7 +97,7 @@ TEST_CASE("a policy that does not search reports no searches, and keeps no room 
                    sizeof(one_heap<allot::slots::linked>::heap_type));
     STATIC_REQUIRE(sizeof(one_heap<allot::slots::linked>::heap_type) <=
                    sizeof(one_heap<allot::slots::scanning>::heap_type));
-    STATIC_REQUIRE(sizeof(allot::deferred_frees) == 520);
+    STATIC_REQUIRE(sizeof(allot::detail::deferred_frees) == 520);
 }
 
 TEST_CASE("slots that are not counted yet are reported as cached, not as rows", "[heap]") {

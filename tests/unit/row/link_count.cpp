@@ -26,7 +26,7 @@ TEST_CASE("link_word: the tag of a live row is in no free slot's word, and no sm
     STATIC_REQUIRE(word::is_row(word::sole_link));
     STATIC_REQUIRE(word::is_row(word::tag | max_links | word::constructed | word::sealed));
     STATIC_REQUIRE_FALSE(word::is_row(word::tag)); // without links
-    STATIC_REQUIRE_FALSE(word::is_row(word::sole_link | allot::slot_marks::bit));
+    STATIC_REQUIRE_FALSE(word::is_row(word::sole_link | allot::detail::slot_marks::bit));
     for (const std::uint32_t other : {0u, 1u, 2u, 1000u, 0x7fffu, 0x3f800000u, 0x3ff00000u, 0x41424344u, 0xffffffffu})
         CHECK_FALSE(word::is_row(other));
 }

@@ -27,7 +27,7 @@ struct told_pages {
 } // namespace
 
 TEST_CASE("a page is reported when it has enough", "[slots]") {
-    allot::deferred_frees deferred;
+    allot::detail::deferred_frees deferred;
     told_pages reported;
     for (int i = 0; i < 63; ++i) deferred.add(page(3), 1, shift, 5000, reported.by());
     CHECK(reported.times == 0);
@@ -41,17 +41,17 @@ TEST_CASE("a page is reported when it has enough", "[slots]") {
 }
 
 TEST_CASE("of a page with few slots each is reported at once", "[slots]") {
-    allot::deferred_frees deferred;
+    allot::detail::deferred_frees deferred;
     told_pages reported;
     for (std::uint32_t capacity : {1u, 63u, 64u, 127u}) deferred.add(page(1), 1, shift, capacity, reported.by());
     CHECK(reported.times == 4);
     deferred.add(page(1), 1, shift, 128, reported.by());
     CHECK(reported.times == 4);
-    CHECK(allot::deferred_frees::flush_limit(1 << 20) == 64);
+    CHECK(allot::detail::deferred_frees::flush_limit(1 << 20) == 64);
 }
 
 TEST_CASE("another page for the same place has the first one reported", "[slots]") {
-    allot::deferred_frees deferred;
+    allot::detail::deferred_frees deferred;
     told_pages reported;
     deferred.add(page(3), 5, shift, 5000, reported.by());
     deferred.add(page(3 + 64), 2, shift, 5000, reported.by());
@@ -62,7 +62,7 @@ TEST_CASE("another page for the same place has the first one reported", "[slots]
 }
 
 TEST_CASE("the sweep reports each page within 64 batches", "[slots]") {
-    allot::deferred_frees deferred;
+    allot::detail::deferred_frees deferred;
     told_pages reported;
     for (std::uintptr_t i = 0; i < 64; ++i) deferred.add(page(i), 1, shift, 5000, reported.by());
     CHECK(reported.times == 0);
@@ -72,7 +72,7 @@ TEST_CASE("the sweep reports each page within 64 batches", "[slots]") {
 }
 
 TEST_CASE("deferred frees that are settled are all reported, forgotten ones are not", "[slots]") {
-    allot::deferred_frees deferred;
+    allot::detail::deferred_frees deferred;
     told_pages reported;
     CHECK_FALSE(deferred.flush(reported.by()));
     deferred.add(page(1), 2, shift, 5000, reported.by());
@@ -91,7 +91,7 @@ TEST_CASE("deferred frees that are settled are all reported, forgotten ones are 
 TEST_CASE("what went into a tally comes out of it, whatever the pages", "[slots]") {
     for (unsigned seed = 1; seed <= 20; ++seed) {
         std::mt19937 random(seed);
-        allot::deferred_frees deferred;
+        allot::detail::deferred_frees deferred;
         told_pages reported;
         std::map<std::byte*, std::uint32_t> given;
         const std::uintptr_t pages = 1 + random() % 200;
@@ -103,7 +103,7 @@ TEST_CASE("what went into a tally comes out of it, whatever the pages", "[slots]
             given[p] += n;
             deferred.add(p, n, shift, capacity, reported.by());
             if (i % 16 == 0) deferred.sweep(reported.by());
-            good = good && deferred.pending() <= 64 * (allot::deferred_frees::flush_limit(capacity) - 1);
+            good = good && deferred.pending() <= 64 * (allot::detail::deferred_frees::flush_limit(capacity) - 1);
             if (i % 16 < 2) { // a sweep, and an addition without one
                 std::uint32_t sum = 0;
                 for (auto& [which, count] : given) sum += count - reported.slots[which];

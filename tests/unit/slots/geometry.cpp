@@ -8,7 +8,7 @@
 namespace {
 
 // Every slot lies in the page behind what precedes it, aligned, and its offset finds its index.
-bool sound(const allot::slot_geometry& g, std::size_t page, std::size_t fixed, std::size_t out_of_band,
+bool sound(const allot::detail::slot_geometry& g, std::size_t page, std::size_t fixed, std::size_t out_of_band,
            std::size_t align) {
     if (g.first < fixed + out_of_band + g.header || g.first % align != 0 || g.stride % align != 0) return false;
     if (g.offset_of(g.capacity - 1) + g.stride - g.header > page) return false;
@@ -31,7 +31,7 @@ TEST_CASE("every slot of every geometry is found by its offset", "[slots]") {
             for (std::size_t row = 4; row < page; row = row * 5 / 4 + 3)
                 for (const std::size_t align : {4u, 8u, 16u, 64u})
                     for (const std::size_t header : {0u, 4u, 8u}) {
-                        const auto g = allot::compute_geometry(page, 192, row, align, header, bits);
+                        const auto g = allot::detail::compute_geometry(page, 192, row, align, header, bits);
                         INFO("page " << page << " row " << row << " align " << align << " header " << header);
                         if (g.capacity == 0) {
                             REQUIRE(allot::detail::align_up(192 + bits(1) + header, align) - header +
@@ -48,7 +48,7 @@ TEST_CASE("every slot of every geometry is found by its offset", "[slots]") {
 
 TEST_CASE("the largest page of the smallest slots", "[slots]") {
     const std::size_t page = std::size_t{16} << 20;
-    const auto g = allot::compute_geometry(page, 192, 4, 4, 0, [](std::size_t n) { return (n + 63) / 64 * 8; });
+    const auto g = allot::detail::compute_geometry(page, 192, 4, 4, 0, [](std::size_t n) { return (n + 63) / 64 * 8; });
     CHECK(g.capacity > 4000000);
     CHECK(sound(g, page, 192, (g.capacity + 63u) / 64 * 8, 4));
 }
@@ -56,7 +56,7 @@ TEST_CASE("the largest page of the smallest slots", "[slots]") {
 TEST_CASE("rows without a header start at cache lines, or at the power of two in their size", "[slots]") {
     const auto bits = [](std::size_t n) { return (n + 63) / 64 * 16 + 8; };
     for (std::size_t row = 8; row <= 4096; row += 8) {
-        const auto g = allot::compute_geometry(65536, 192, row, 8, 0, bits);
+        const auto g = allot::detail::compute_geometry(65536, 192, row, 8, 0, bits);
         const std::size_t power = row & (~row + 1);
         INFO(row);
         CHECK(g.first % (power < 64 ? power : 64) == 0);
@@ -66,10 +66,10 @@ TEST_CASE("rows without a header start at cache lines, or at the power of two in
 
 TEST_CASE("a row that does not fit leaves no slot", "[slots]") {
     const auto none = [](std::size_t) { return std::size_t{0}; };
-    CHECK(allot::compute_geometry(65536, 192, 65536, 8, 8, none).capacity == 0);
-    CHECK(allot::compute_geometry(65536, 192, 65536 - 200, 8, 8, none).capacity == 1);
-    CHECK(allot::compute_geometry(65536, 192, 65536 - 192, 8, 8, none).capacity == 0);
-    CHECK_FALSE(allot::compute_geometry(65536, 192, 70000, 8, 8, none).is_row(192));
+    CHECK(allot::detail::compute_geometry(65536, 192, 65536, 8, 8, none).capacity == 0);
+    CHECK(allot::detail::compute_geometry(65536, 192, 65536 - 200, 8, 8, none).capacity == 1);
+    CHECK(allot::detail::compute_geometry(65536, 192, 65536 - 192, 8, 8, none).capacity == 0);
+    CHECK_FALSE(allot::detail::compute_geometry(65536, 192, 70000, 8, 8, none).is_row(192));
     for (std::size_t less = 0; less < 100; ++less)
-        CHECK(allot::compute_geometry(65536, 192, SIZE_MAX - less, 8, 8, none).capacity == 0);
+        CHECK(allot::detail::compute_geometry(65536, 192, SIZE_MAX - less, 8, 8, none).capacity == 0);
 }

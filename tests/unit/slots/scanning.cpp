@@ -23,11 +23,11 @@ struct full_page {
         void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{4096}); }
     };
     std::unique_ptr<std::byte[], aligned_free> memory{new (std::align_val_t{4096}) std::byte[bytes]};
-    allot::slot_geometry cut;
+    allot::detail::slot_geometry cut;
     scanning::in_page slots;
 
     full_page(std::size_t row, std::size_t header)
-        : cut(allot::compute_geometry(bytes, 192, row, 4, header, [=](std::size_t n) {
+        : cut(allot::detail::compute_geometry(bytes, 192, row, 4, header, [=](std::size_t n) {
               return allot::detail::align_up(scanning::out_of_band_bytes(n, 64, header), std::size_t{8});
           })) {
         std::memset(memory.get(), 0xff, bytes);
@@ -128,7 +128,7 @@ TEST_CASE("a claimed slot bears no mark", "[slots]") {
     for (std::byte* row : rows) {
         std::uint32_t word;
         std::memcpy(&word, row - 4, 4);
-        CHECK(word == allot::slot_marks::bit);
+        CHECK(word == allot::detail::slot_marks::bit);
     }
     std::byte* out[32];
     for (std::size_t got; (got = page.claim(out, 32)) != 0;)

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-using allot::slot_state;
+using allot::detail::slot_state;
 
 TEST_CASE("a page is listed once it has enough, and noted once it is empty", "[slots]") {
     slot_state s;
