@@ -32,10 +32,10 @@ TEMPLATE_LIST_TEST_CASE("guard: an answer is in its category, and rows are as wi
 }
 
 TEST_CASE("guard: without links in rows encoded costs nothing", "[guard]") {
-    STATIC_REQUIRE(sizeof(allot::heaplet<bitmap, guard::encoded>) == sizeof(allot::heaplet<bitmap>));
+    STATIC_REQUIRE(sizeof(allot::detail::heaplet<bitmap, guard::encoded>) == sizeof(allot::detail::heaplet<bitmap>));
     STATIC_REQUIRE(std::is_same_v<allot::detail::free_slots<bitmap, guard::encoded>, bitmap::in_page>);
     STATIC_REQUIRE(!std::is_same_v<allot::detail::free_slots<linked, guard::encoded>, linked::in_page>);
-    STATIC_REQUIRE(sizeof(allot::heaplet<linked, guard::none>) == sizeof(allot::heaplet<linked>));
+    STATIC_REQUIRE(sizeof(allot::detail::heaplet<linked, guard::none>) == sizeof(allot::detail::heaplet<linked>));
 }
 
 // ---- encoded ------------------------------------------------------------------------------------------------------

@@ -19,11 +19,11 @@ using namespace allot::literals;
 
 // A heap deletes itself nowhere: its owner does.
 template <class Slots> struct one_heap {
-    using heap_type = allot::fixed_heap<Slots>;
+    using heap_type = allot::detail::fixed_heap<Slots>;
     using cache_type = typename heap_type::template cache_of<64>;
     allot::arena<> arena{allot::page_bytes{64_KiB}, allot::reserve_bytes{16_MiB}};
     allot::page_ledger ledger;
-    allot::ledger_pages<allot::page_ledger> provider{arena, ledger};
+    allot::detail::ledger_pages<allot::page_ledger> provider{arena, ledger};
     std::unique_ptr<heap_type> heap;
 
     explicit one_heap(std::size_t row_bytes, std::size_t limit = 4_MiB) : ledger(limit), heap(make(row_bytes)) {}
@@ -33,7 +33,7 @@ template <class Slots> struct one_heap {
         CHECK(arena.stats().taken == 0);
     }
     std::unique_ptr<heap_type> make(std::size_t row_bytes) {
-        allot::heap_config plan;
+        allot::detail::heap_config plan;
         plan.name = "one";
         plan.row_bytes = row_bytes;
         return std::make_unique<heap_type>(provider, plan);

@@ -91,7 +91,8 @@ TEST_CASE("a thread that meets more managers than it has places for forgets the 
     // A cache of the thread is registered in its heap.
     const auto is_cached = [](manager& m) {
         bool any = false;
-        allot::detail::row_access::core(m).heaps().for_each([&](allot::heap_base& h) { any = any || h.has_users(); });
+        allot::detail::row_access::core(m).heaps().for_each(
+            [&](allot::detail::heap_base& h) { any = any || h.has_users(); });
         return any;
     };
     const auto use = [](manager& m, int times) {

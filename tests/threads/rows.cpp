@@ -275,7 +275,7 @@ TEST_CASE("managers of threads that share a short arena live on each other's emp
 TEST_CASE("threads that meet new row types at the same time agree on their numbers", "[threads]") {
     static constexpr std::size_t kinds = 400;
     static const std::vector<allot::row_type> types(kinds, allot::row_type{"kind"});
-    allot::type_table table;
+    allot::detail::type_table table;
     std::barrier start(threads);
     std::vector<std::vector<std::uint32_t>> numbers(threads, std::vector<std::uint32_t>(kinds));
     on_threads([&](int t) {

@@ -25,6 +25,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <class Slots, class Guard = guard::none, class Location = header_in_page>
 class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
@@ -331,4 +332,5 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     caches_type caches_;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

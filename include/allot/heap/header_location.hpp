@@ -25,6 +25,7 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 struct header_in_page {
     static constexpr bool out_of_band = false, on_device = false, beside_spans = false;
@@ -48,14 +49,10 @@ struct header_of_span {
 // Alignment of every kind of header.
 inline constexpr std::size_t header_alignment = 64;
 
-namespace detail {
-
 // The result of page_at() for a page without rows: its owner is no heap, and its `ops` are null. Aligned as every
 // header, since it is read as any kind of them.
 struct alignas(header_alignment) unowned_header : page_header {};
 inline unowned_header unowned_page{{.owner = &unowned_page}};
-
-} // namespace detail
 
 // The header of the page that contains `address`. Requires: the address is inside the arena.
 template <class Page>
@@ -81,4 +78,5 @@ inline void free_header(void* header) noexcept {
     ::operator delete(header, std::align_val_t{2 * detail::out_of_band_mark});
 }
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

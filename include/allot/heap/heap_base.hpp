@@ -38,6 +38,8 @@ struct page_use {
     std::size_t used = 0;  ///< slots that hold a row or are in a cache
 };
 
+namespace detail {
+
 struct heap_config;
 struct row_ops;
 
@@ -115,4 +117,5 @@ class heap_base {
     std::atomic<bool> noted{false};              // on the list of heaps with empty pages
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

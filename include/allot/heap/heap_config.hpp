@@ -13,6 +13,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 struct heap_config {
     const char* name = "";
@@ -37,4 +38,5 @@ struct heap_config {
     friend bool operator==(const heap_config&, const heap_config&) noexcept = default;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -30,6 +30,7 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 class page_provider;
 
@@ -212,4 +213,5 @@ class heap_group {
     detail::unused_heaps unused_;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -10,6 +10,7 @@
 #include <cstddef>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 struct heap_layout {
     heap_config config;
@@ -25,4 +26,5 @@ struct heap_layout {
     }
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

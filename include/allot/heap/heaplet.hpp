@@ -31,9 +31,10 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
-template <class Slots, class Guard = guard::none, class Location = header_in_page>
-struct alignas(64) heaplet : page_header {
+template <class Slots, class Guard = guard::none, class Location = detail::header_in_page>
+struct alignas(64) heaplet : detail::page_header {
     using location_type = Location;
 
     // Of a row with no header in front, where the page's own is out of band.
@@ -58,8 +59,8 @@ struct alignas(64) heaplet : page_header {
 
     alignas(64) detail::free_slots<Slots, Guard> slots;
     std::atomic<std::uint32_t> fresh{0};
-    locked_free_count locked_frees; // slots freed under the lock that `state` does not count yet
-    std::uint32_t number = 0;       // in its heap's live_slots; 0: the page is newer
+    detail::locked_free_count locked_frees; // slots freed under the lock that `state` does not count yet
+    std::uint32_t number = 0;               // in its heap's live_slots; 0: the page is newer
 
     // Start of the page.
     std::byte* base() noexcept {
@@ -154,4 +155,5 @@ struct alignas(64) heaplet : page_header {
     }
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -13,6 +13,7 @@
 #include <cstddef>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <class Page> class leaving_pages {
   public:
@@ -54,4 +55,5 @@ template <class Page> class leaving_pages {
     std::size_t count_ = 0;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

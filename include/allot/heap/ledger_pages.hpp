@@ -14,6 +14,7 @@
 #include <cstddef>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <class Ledger> class ledger_pages final : public page_provider {
   public:
@@ -56,4 +57,5 @@ template <class Ledger> class ledger_pages final : public page_provider {
     charged_pages<Ledger> pages_;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

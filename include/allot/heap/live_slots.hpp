@@ -15,6 +15,7 @@
 #include <new>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 class live_slots {
   public:
@@ -62,4 +63,5 @@ class live_slots {
     std::uint32_t words_of_page_ = 0;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -17,6 +17,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 struct locked_free_count {
     std::uint32_t slots = 0;
@@ -79,4 +80,5 @@ template <class Page> class pages_with_locked_frees {
     std::uint32_t refused_ = 0;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 struct row_ops; // how the rows of a page are linked and released: row/row_ops.hpp
 
@@ -42,4 +43,6 @@ struct heap_tag {
 inline std::byte* page_of(const void* address, std::uintptr_t page_mask) noexcept {
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) & page_mask);
 }
+
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -19,6 +19,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 class page_provider {
   public:
@@ -133,4 +134,5 @@ class page_provider {
     detail::pages_in_transit in_transit_;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

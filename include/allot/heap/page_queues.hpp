@@ -24,6 +24,7 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <class Page> class page_queues {
   public:
@@ -302,4 +303,5 @@ template <class Page> class page_queues {
     std::atomic<std::uint8_t> may_be_due_{0}; // a page with locked frees was counted up since find_due() looked
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -9,6 +9,7 @@
 #include <cstddef>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 struct scan_counters {
     std::size_t scanned = 0; // slots examined
@@ -25,4 +26,5 @@ struct no_scan_counters {
     static constexpr std::size_t found = 0;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

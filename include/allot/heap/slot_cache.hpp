@@ -24,13 +24,10 @@
 #include <cstring>
 
 namespace allot::inline ALLOT_ABI {
-
 namespace detail {
 
 // Two words in one register. Written so that nvcc accepts it: a plain type, not in a class.
 using word_pair = unsigned long long __attribute__((__vector_size__(16)));
-
-} // namespace detail
 
 class slot_cache_base {
   public:
@@ -166,4 +163,5 @@ class slot_cache : public cache_with_deferred_frees<Deferred> {
     std::byte* slots_[Capacity];
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -34,6 +34,7 @@
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <class Store> class slot_caches {
   public:
@@ -492,4 +493,5 @@ template <class Store> class slot_caches {
     shared_type shared_;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 class slot_sampler {
   public:
@@ -32,4 +33,5 @@ class slot_sampler {
     std::uint64_t seed_ = 0x9E3779B97F4A7C15u;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -32,6 +32,7 @@
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <class Slots, class Guard = guard::none, class Location = header_in_page> class slot_store {
   public:
@@ -434,4 +435,5 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     page_queues<page> pages_;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

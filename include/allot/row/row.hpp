@@ -74,38 +74,40 @@ ALLOT_NOINLINE inline void release_in(const page_arena& arena, const void* row) 
 /// too_many_links once.
 inline void link(const void* row) noexcept {
     detail::check_no_lock_is_held("links a row");
-    if (page_header* const page = detail::page_of_row(row)) page->ops->link(*page, detail::opaque_bytes(row));
+    if (detail::page_header* const page = detail::page_of_row(row)) page->ops->link(*page, detail::opaque_bytes(row));
 }
 /// Releases one link; the last release calls the row's destructor (if it was finalized) and frees it. Never waits.
 /// Requires: the caller holds a link. An address in an arena that is no row is reported as misuse in checked builds.
 ALLOT_OUTLINE void release(const void* row) noexcept {
     detail::check_no_lock_is_held("releases a row");
-    if (page_header* const page = detail::page_of_row(row)) page->ops->release(*page, detail::opaque_bytes(row));
+    if (detail::page_header* const page = detail::page_of_row(row))
+        page->ops->release(*page, detail::opaque_bytes(row));
 }
 /// Returns: true if the row may have another link, and for an address outside every arena: do not change such a row.
 inline bool is_shared(const void* row) noexcept {
-    page_header* const page = detail::page_of_row(row);
+    detail::page_header* const page = detail::page_of_row(row);
     return page == nullptr || page->ops->is_shared(*page, detail::opaque_bytes(row));
 }
 /// Returns: bytes that the row may use, without its type's checksum; 0 for an address outside every arena.
 ALLOT_OUTLINE_WARM std::size_t capacity(const void* row) noexcept {
-    page_header* const page = detail::page_of_row(row);
+    detail::page_header* const page = detail::page_of_row(row);
     return page == nullptr ? 0 : page->ops->capacity(*page, detail::opaque_bytes(row));
 }
 /// Marks the row as constructed: the last release calls its type's `destroy`, if it has one.
 /// Requires: rows in host memory; otherwise reported as misuse in checked builds.
 inline void finalize(void* row) noexcept {
-    if (page_header* const page = detail::page_of_row(row)) page->ops->finalize(*page, detail::opaque_bytes(row));
+    if (detail::page_header* const page = detail::page_of_row(row))
+        page->ops->finalize(*page, detail::opaque_bytes(row));
 }
 /// Writes the check of a row whose type has one. Seal again after each change. No effect on rows without link counts.
 /// Requires: the caller holds the only link; rows in host memory, otherwise reported as misuse in checked builds.
 inline void seal(void* row) noexcept {
-    if (page_header* const page = detail::page_of_row(row)) page->ops->seal(*page, detail::opaque_bytes(row));
+    if (detail::page_header* const page = detail::page_of_row(row)) page->ops->seal(*page, detail::opaque_bytes(row));
 }
 /// Compares a sealed row with its checksum, and the bytes behind it with the canary (guard::canary).
 /// Effects: reports damage to the damage_sink. Returns: true without damage, and outside every arena.
 inline bool check(const void* row) noexcept {
-    page_header* const page = detail::page_of_row(row);
+    detail::page_header* const page = detail::page_of_row(row);
     return page == nullptr || page->ops->check(*page, detail::opaque_bytes(row));
 }
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 struct row_owner {
     const char* set = "";  // name of the policy set
@@ -46,4 +47,5 @@ struct row_context : row_owner {
     }
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -55,7 +55,7 @@ class local_row_heap : public row_calls<local_row_heap<Set, Heap, Batch>, Heap> 
     local_row_heap& finder() noexcept { return *this; }
     detail::row_core<Set>& core() noexcept { return core_; }
     detail::arena_bounds bounds() const noexcept { return arena_; }
-    const heap_config& config() const noexcept { return heap_.config(); }
+    const detail::heap_config& config() const noexcept { return heap_.config(); }
     const row_type& type() noexcept { return *core_.context().types[type_]; }
     ALLOT_ALWAYS_INLINE void* pop() noexcept {
         thread_check_.check_thread(core_.context(), heap_.config().name, heap_.config().type);
@@ -78,7 +78,7 @@ class local_row_heap : public row_calls<local_row_heap<Set, Heap, Batch>, Heap> 
         detail::release_at<policies>(arena_, row, own_cache{*this});
     }
     struct own_cache {
-        static constexpr bool one_type(page_header&) noexcept { return policies::one_type; }
+        static constexpr bool one_type(detail::page_header&) noexcept { return policies::one_type; }
         detail::row_core<Set>& core() const noexcept { return handle.core_; }
         ALLOT_ALWAYS_INLINE bool enter(typename rows::page& page, std::byte*, std::size_t in_arena) const noexcept {
             return rows::tag_of(page, handle.arena_, in_arena) == handle.tag_;
@@ -196,7 +196,7 @@ template <class Set, class Heap> class row_heap : public row_calls<row_heap<Set,
     row_heap& finder() noexcept { return *this; }
     detail::row_core<Set>& core() noexcept { return *core_; }
     detail::arena_bounds bounds() const noexcept { return core_->arena().view(); }
-    const heap_config& config() const noexcept { return heap_->config(); }
+    const detail::heap_config& config() const noexcept { return heap_->config(); }
     const row_type& type() const noexcept { return *type_; }
     ALLOT_ALWAYS_INLINE void* pop() noexcept {
         if constexpr (blocked)

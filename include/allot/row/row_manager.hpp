@@ -189,7 +189,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<answ
     /// Returns: bytes.
     std::size_t release_empty_pages() noexcept {
         const std::size_t bytes = core_.pages().reclaim_all() << arena().page_shift();
-        core_.heaps().for_each([](heap_base& heap) { heap.report_found_damage(); });
+        core_.heaps().for_each([](detail::heap_base& heap) { heap.report_found_damage(); });
         core_.pages().record(watch_event::reclaimed, bytes);
         core_.pages().settled();
         return bytes;
@@ -295,7 +295,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<answ
     /// Calls visit(const page_use&) for each page of slots, and once for all pages of a huge row, in no order. For
     /// pages of slots the heap's lock is held: visit must not call allot, other objects neither.
     template <class Visit> void visit_pages(Visit visit) const {
-        core_.heaps().for_each([&](heap_base& heap) {
+        core_.heaps().for_each([&](detail::heap_base& heap) {
             heap.visit_pages([](void* to, const page_use& use) { (*static_cast<Visit*>(to))(use); }, &visit);
         });
         core_.huge().visit(SIZE_MAX, [&](const std::byte* first, std::size_t pages, const row_type*) {
@@ -323,7 +323,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<answ
     /// Returns: true if the invariants of every heap and canary hold. Requires: no other thread uses the manager.
     bool valid() const noexcept {
         bool good = true;
-        core_.heaps().for_each([&](heap_base& heap) { good = good && heap.valid(); });
+        core_.heaps().for_each([&](detail::heap_base& heap) { good = good && heap.valid(); });
         return good && core_.huge().valid();
     }
 

@@ -12,10 +12,9 @@
 #include <cstddef>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 class heap_base;
-
-namespace detail {
 
 // What a resize asks of a row.
 struct row_state {
@@ -28,8 +27,6 @@ struct row_state {
     const row_type* type = nullptr; // null: not known, bytes
     std::size_t align = 0;          // of its heap, or of its place in its pages
 };
-
-} // namespace detail
 
 struct row_ops {
     void (*link)(page_header& page, std::byte* row) noexcept;
@@ -49,4 +46,5 @@ struct row_ops {
     void (*leave)(page_header& page, std::byte* row) noexcept;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

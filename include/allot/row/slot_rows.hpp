@@ -37,7 +37,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     static constexpr bool marks_free = ALLOT_CHECKED != 0 && !counting::counts && has_canary<guard>;
 
     ALLOT_ALWAYS_INLINE static page& page_at(const arena_bounds& arena, std::byte* row) noexcept {
-        return allot::page_at<page>(arena, row);
+        return allot::detail::page_at<page>(arena, row);
     }
     static heap& heap_of(page_header& p) noexcept { return *static_cast<heap*>(static_cast<heap_base*>(p.owner)); }
     static row_context& context_of(page_header& p) noexcept {

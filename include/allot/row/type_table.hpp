@@ -22,6 +22,7 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 class type_table {
   public:
@@ -146,4 +147,5 @@ class type_table {
     std::size_t indexed_ = 0;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -55,10 +55,11 @@ TEST_CASE("handles are small, and the size of a set has no part in it") {
 
 TEST_CASE("a heaplet's header and its bits are at most 1.6 % of a page") {
     constexpr std::size_t page = std::size_t{1} << 20;
-    STATIC_REQUIRE(sizeof(allot::heaplet<allot::slots::linked>) == 192);
-    STATIC_REQUIRE(sizeof(allot::heaplet<allot::slots::bitmap>) == 192);
+    STATIC_REQUIRE(sizeof(allot::detail::heaplet<allot::slots::linked>) == 192);
+    STATIC_REQUIRE(sizeof(allot::detail::heaplet<allot::slots::bitmap>) == 192);
     using namespace allot::guard; // its guards find room in it
-    STATIC_REQUIRE(sizeof(allot::heaplet<allot::slots::linked, all<encoded, canary, quarantine<>, zero>>) == 192);
+    STATIC_REQUIRE(sizeof(allot::detail::heaplet<allot::slots::linked, all<encoded, canary, quarantine<>, zero>>) ==
+                   192);
     STATIC_REQUIRE((192 + allot::slots::bitmap::out_of_band_bytes(page / 16, 16, 0)) * 1000 <= page * 16);
     STATIC_REQUIRE((192 + allot::slots::bitmap::out_of_band_bytes(page / 20, 20, 0)) * 1000 <= page * 16);
 }

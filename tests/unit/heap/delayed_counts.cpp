@@ -92,7 +92,8 @@ TEST_CASE("a policy that does not search reports no searches, and keeps no room 
     h.heap->push(h.pop());
     CHECK(h.heap->usage().scanned_slots == 0);
     CHECK(h.heap->usage().found_slots == 0);
-    STATIC_REQUIRE(sizeof(allot::slot_cache<64>) == sizeof(allot::slot_cache_base) + 64 * sizeof(void*));
+    STATIC_REQUIRE(sizeof(allot::detail::slot_cache<64>) ==
+                   sizeof(allot::detail::slot_cache_base) + 64 * sizeof(void*));
     STATIC_REQUIRE(sizeof(one_heap<allot::slots::bitmap>::heap_type) ==
                    sizeof(one_heap<allot::slots::linked>::heap_type));
     STATIC_REQUIRE(sizeof(one_heap<allot::slots::linked>::heap_type) <=

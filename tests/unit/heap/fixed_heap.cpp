@@ -148,9 +148,9 @@ TEMPLATE_LIST_TEST_CASE("an orphan keeps nothing, and serves again once it is em
 }
 
 TEST_CASE("a row that fits no page has no heap", "[heap]") {
-    allot::heap_config plan;
+    allot::detail::heap_config plan;
     plan.row_bytes = 70000;
-    CHECK(allot::fixed_heap<allot::slots::linked>::rows_per_page(plan, 65536) == 0);
+    CHECK(allot::detail::fixed_heap<allot::slots::linked>::rows_per_page(plan, 65536) == 0);
     plan.row_bytes = 60000;
-    CHECK(allot::fixed_heap<allot::slots::linked>::rows_per_page(plan, 65536) == 1);
+    CHECK(allot::detail::fixed_heap<allot::slots::linked>::rows_per_page(plan, 65536) == 1);
 }

@@ -42,7 +42,9 @@ template <class Slots> struct held_heap : one_heap<Slots> {
         }
         this->heap->spill(cache, cache.size());
     }
-    page& page_of_row(std::byte* row) { return *reinterpret_cast<page*>(allot::page_of(row, this->arena.page_mask())); }
+    page& page_of_row(std::byte* row) {
+        return *reinterpret_cast<page*>(allot::detail::page_of(row, this->arena.page_mask()));
+    }
 };
 
 } // namespace
@@ -92,7 +94,7 @@ TEMPLATE_LIST_TEST_CASE("held counts: with slots that came back without the lock
 
 TEMPLATE_LIST_TEST_CASE("held counts: a full heap finds what was not reported to it", "[heap]", policies) {
     held_heap<TestType> h(600, 10_MiB);
-    const std::size_t most = allot::pages_with_locked_frees<typename held_heap<TestType>::page>::capacity;
+    const std::size_t most = allot::detail::pages_with_locked_frees<typename held_heap<TestType>::page>::capacity;
     const auto rows = h.take((most + 8) * h.per_page()); // more pages than may owe
     std::vector<std::byte*> given, kept;
     for (std::size_t i = 0; i < rows.size(); ++i) (i % (h.per_page() / 2) == 0 ? given : kept).push_back(rows[i]);
@@ -155,7 +157,7 @@ TEMPLATE_LIST_TEST_CASE("held counts: a page that was used up is listed again at
 TEMPLATE_LIST_TEST_CASE("held counts: releases in random order over very many pages count at once, and displace few",
                         "[heap]", policies) {
     held_heap<TestType> h(600, 16_MiB);
-    const std::size_t most = allot::pages_with_locked_frees<typename held_heap<TestType>::page>::capacity;
+    const std::size_t most = allot::detail::pages_with_locked_frees<typename held_heap<TestType>::page>::capacity;
     const std::size_t pages = 2 * most - 56;
     const auto rows = h.take(pages * h.per_page());
     std::vector<std::byte*> one_of_each;

@@ -7,7 +7,7 @@
 
 TEST_CASE("a cache is a stack of slots with a limit", "[heap]") {
     std::byte slots[4];
-    allot::slot_cache<4> cache;
+    allot::detail::slot_cache<4> cache;
     cache.limit = 3;
     std::byte* row = nullptr;
     CHECK_FALSE(cache.pop(row));

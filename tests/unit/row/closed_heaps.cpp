@@ -20,7 +20,7 @@ namespace {
 // Heaps that page requests, live_rows() and reports walk over.
 template <class Rows> std::size_t walked(Rows& rows) {
     std::size_t n = 0;
-    allot::detail::row_access::core(rows).heaps().for_each([&](allot::heap_base&) { ++n; });
+    allot::detail::row_access::core(rows).heaps().for_each([&](allot::detail::heap_base&) { ++n; });
     return n;
 }
 

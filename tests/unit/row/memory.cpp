@@ -15,7 +15,7 @@ using namespace allot::literals;
 TEST_CASE("metadata out of band is at most 1.6 % of a page of 1 MiB, whatever the slots", "[memory]") {
     for (const std::size_t page : {64_KiB, 256_KiB, 1_MiB, 16_MiB})
         for (const std::size_t row : {8u, 12u, 16u, 24u, 64u, 72u, 256u, 1000u}) {
-            const auto cut = allot::heaplet<allot::slots::bitmap>::geometry_for(page, row, 4, 0, 0);
+            const auto cut = allot::detail::heaplet<allot::slots::bitmap>::geometry_for(page, row, 4, 0, 0);
             const double out_of_band = static_cast<double>(cut.first) / static_cast<double>(page);
             INFO(page << " " << row << " " << cut.first);
             CHECK(out_of_band <= (page < 1_MiB && row == 8 ? 0.019 : 0.016)); // the header weighs more in a small page

@@ -155,18 +155,18 @@ TEST_CASE("a type's check takes nothing from other types", "[seal]") {
 }
 
 TEST_CASE("types with a check have numbers of their own, and run out by themselves", "[seal]") {
-    allot::type_table table;
-    std::vector<allot::row_type> plain(3000), checked(allot::type_table::max_checked + 10, coded);
+    allot::detail::type_table table;
+    std::vector<allot::row_type> plain(3000), checked(allot::detail::type_table::max_checked + 10, coded);
     for (std::size_t i = 0; i < plain.size(); ++i) {
         const auto a = table.number(plain[i]);
-        REQUIRE(a < allot::type_table::first_checked);
+        REQUIRE(a < allot::detail::type_table::first_checked);
         REQUIRE(table[a] == &plain[i]);
     }
     for (std::size_t i = 0; i < checked.size(); ++i) {
         const auto b = table.number(checked[i]);
-        if (i < allot::type_table::max_checked)
-            REQUIRE((b >= allot::type_table::first_checked && table[b] == &checked[i]));
-        else REQUIRE(b == allot::type_table::none);
+        if (i < allot::detail::type_table::max_checked)
+            REQUIRE((b >= allot::detail::type_table::first_checked && table[b] == &checked[i]));
+        else REQUIRE(b == allot::detail::type_table::none);
     }
     CHECK(table[table.number(plain[17])] == &plain[17]);
     CHECK(table[table.number(checked[17])] == &checked[17]);
