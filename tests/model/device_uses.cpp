@@ -9,7 +9,7 @@
 #include <random>
 
 namespace device = allot::device;
-namespace sim = allot::device::sim;
+namespace sim = allot::device::detail::sim;
 using device::hazard_kind;
 using sim::intent;
 

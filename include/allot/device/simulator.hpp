@@ -31,7 +31,7 @@ namespace device {
 
 /// A machine with simulated devices. The calls of the device seam are in its base classes; use them through
 /// device::simulated. launch(), host_reads() and host_writes() are called directly.
-class simulator : public sim::operation_layer {
+class simulator : public detail::sim::operation_layer {
   public:
     static constexpr std::size_t max_reported_leaks = 16;
 
@@ -123,7 +123,7 @@ class simulator : public sim::operation_layer {
     /// Runs all queued work, without ordering anything.
     void run_all() {
         const std::lock_guard lock{mutex_};
-        for (sim::stream_state& s : streams_) drain(s);
+        for (detail::sim::stream_state& s : streams_) drain(s);
     }
 
   private:
@@ -135,13 +135,13 @@ class simulator : public sim::operation_layer {
             visit(leak{"mapping", reinterpret_cast<const void*>(start), m.of.bytes, 0});
         for (const auto& [start, bytes] : reserved_)
             visit(leak{"address space", reinterpret_cast<const void*>(start), bytes, 0});
-        physicals_.each([&](memory_type h, const sim::physical& m) {
+        physicals_.each([&](memory_type h, const detail::sim::physical& m) {
             if (!m.released) visit(leak{"memory handle", nullptr, m.bytes, h.index});
         });
-        for (const sim::stream_state& s : streams_)
+        for (const detail::sim::stream_state& s : streams_)
             if (!s.is_default && s.alive) visit(leak{"stream", nullptr, 0, s.index});
-        events_.each([&](event_type h, const sim::event_state&) { visit(leak{"event", nullptr, 0, h.index}); });
-        graphs_.each([&](graph_type h, const sim::graph&) { visit(leak{"graph", nullptr, 0, h.index}); });
+        events_.each([&](event_type h, const detail::sim::event_state&) { visit(leak{"event", nullptr, 0, h.index}); });
+        graphs_.each([&](graph_type h, const detail::sim::graph&) { visit(leak{"graph", nullptr, 0, h.index}); });
     }
 };
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 namespace allot::inline ALLOT_ABI {
-namespace device::sim {
+namespace device::detail::sim {
 
 // CUDA's codes for errors in captures, named as cudaErrorStreamCapture...; captured_event is cudaErrorCapturedEvent.
 namespace capture_code {
@@ -81,5 +81,5 @@ class captures {
     slot_table<capture_record> all_;
 };
 
-} // namespace device::sim
+} // namespace device::detail::sim
 } // namespace allot::inline ALLOT_ABI

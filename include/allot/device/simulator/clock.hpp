@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace allot::inline ALLOT_ABI {
-namespace device::sim {
+namespace device::detail::sim {
 
 using actor = std::uint32_t;
 using epoch = std::uint64_t;
@@ -63,5 +63,5 @@ struct use {
     actor who = host;
 };
 
-} // namespace device::sim
+} // namespace device::detail::sim
 } // namespace allot::inline ALLOT_ABI

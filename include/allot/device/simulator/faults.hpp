@@ -22,7 +22,7 @@ struct planned_failure {
     bool sticky = false;
 };
 
-namespace sim {
+namespace detail::sim {
 
 class faults {
   public:
@@ -72,6 +72,6 @@ class costs {
     std::uint64_t now_ = 0;
 };
 
-} // namespace sim
+} // namespace detail::sim
 } // namespace device
 } // namespace allot::inline ALLOT_ABI

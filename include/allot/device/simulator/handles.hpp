@@ -21,7 +21,7 @@ struct simulated_stream {
     friend constexpr bool operator==(simulated_stream, simulated_stream) noexcept = default;
 };
 
-namespace sim {
+namespace detail::sim {
 
 template <class Tag> struct handle {
     std::uint32_t index = 0;
@@ -75,6 +75,6 @@ template <class T> class slot_table {
     std::size_t used_ = 0;
 };
 
-} // namespace sim
+} // namespace detail::sim
 } // namespace device
 } // namespace allot::inline ALLOT_ABI

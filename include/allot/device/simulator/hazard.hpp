@@ -131,7 +131,7 @@ struct hazard_sink {
     }
 };
 
-namespace sim {
+namespace detail::sim {
 
 class hazard_log {
   public:
@@ -153,6 +153,6 @@ class hazard_log {
     std::array<hazard, max_kept> kept_{};
 };
 
-} // namespace sim
+} // namespace detail::sim
 } // namespace device
 } // namespace allot::inline ALLOT_ABI

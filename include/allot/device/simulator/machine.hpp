@@ -23,7 +23,7 @@
 #include <vector>
 
 namespace allot::inline ALLOT_ABI {
-namespace device::sim {
+namespace device::detail::sim {
 
 struct thread_state {
     std::thread::id id;
@@ -131,5 +131,5 @@ class machine {
     std::atomic<std::thread::id> runner_{};
 };
 
-} // namespace device::sim
+} // namespace device::detail::sim
 } // namespace allot::inline ALLOT_ABI

@@ -21,7 +21,7 @@
 #include <unordered_map>
 
 namespace allot::inline ALLOT_ABI {
-namespace device::sim {
+namespace device::detail::sim {
 
 class memory_layer : public stream_layer {
   public:
@@ -264,5 +264,5 @@ class memory_layer : public stream_layer {
     }
 };
 
-} // namespace device::sim
+} // namespace device::detail::sim
 } // namespace allot::inline ALLOT_ABI

@@ -19,7 +19,7 @@
 #include <vector>
 
 namespace allot::inline ALLOT_ABI {
-namespace device::sim {
+namespace device::detail::sim {
 
 class operation_layer : public mapping_layer {
   public:
@@ -218,5 +218,5 @@ class operation_layer : public mapping_layer {
     }
 };
 
-} // namespace device::sim
+} // namespace device::detail::sim
 } // namespace allot::inline ALLOT_ABI

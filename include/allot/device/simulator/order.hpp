@@ -21,7 +21,7 @@
 #include <vector>
 
 namespace allot::inline ALLOT_ABI {
-namespace device::sim {
+namespace device::detail::sim {
 
 struct stream_state {
     vector_clock clock;
@@ -225,5 +225,5 @@ class order_layer : public machine {
     std::uint64_t host_version_ = 0;
 };
 
-} // namespace device::sim
+} // namespace device::detail::sim
 } // namespace allot::inline ALLOT_ABI

@@ -16,7 +16,7 @@
 #include <vector>
 
 namespace allot::inline ALLOT_ABI {
-namespace device::sim {
+namespace device::detail::sim {
 
 class store {
   public:
@@ -87,5 +87,5 @@ class store {
     std::size_t left_ = 0;
 };
 
-} // namespace device::sim
+} // namespace device::detail::sim
 } // namespace allot::inline ALLOT_ABI

@@ -18,7 +18,7 @@
 #include <vector>
 
 namespace allot::inline ALLOT_ABI {
-namespace device::sim {
+namespace device::detail::sim {
 
 struct event_state {
     vector_clock clock;
@@ -236,5 +236,5 @@ class stream_layer : public order_layer {
     }
 };
 
-} // namespace device::sim
+} // namespace device::detail::sim
 } // namespace allot::inline ALLOT_ABI

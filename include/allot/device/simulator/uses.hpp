@@ -20,7 +20,7 @@
 #include <vector>
 
 namespace allot::inline ALLOT_ABI {
-namespace device::sim {
+namespace device::detail::sim {
 
 using address = std::uintptr_t;
 
@@ -182,5 +182,5 @@ class use_map {
     tree::iterator last_ = intervals_.end(); // the interval of the last use
 };
 
-} // namespace device::sim
+} // namespace device::detail::sim
 } // namespace allot::inline ALLOT_ABI

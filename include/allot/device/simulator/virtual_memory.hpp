@@ -24,7 +24,7 @@
 #include <vector>
 
 namespace allot::inline ALLOT_ABI {
-namespace device::sim {
+namespace device::detail::sim {
 
 struct physical {
     std::size_t bytes = 0;
@@ -208,5 +208,5 @@ class mapping_layer : public memory_layer {
     std::unordered_map<std::size_t, std::vector<std::size_t>> free_parts_;
 };
 
-} // namespace device::sim
+} // namespace device::detail::sim
 } // namespace allot::inline ALLOT_ABI

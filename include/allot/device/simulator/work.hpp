@@ -40,7 +40,7 @@ class ranges {
     std::span<const range> all_;
 };
 
-namespace sim {
+namespace detail::sim {
 
 // SplitMix64, Steele et al. (2014).
 class random_numbers {
@@ -110,6 +110,6 @@ class work_queue {
     std::uint64_t queued_ = 0;
 };
 
-} // namespace sim
+} // namespace detail::sim
 } // namespace device
 } // namespace allot::inline ALLOT_ABI
