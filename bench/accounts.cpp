@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
     const int rounds = smoke ? 3 : 15;
 
     alignas(64) std::atomic<std::size_t> word{0};
-    allot::page_ledger counter{1_GiB};
+    allot::detail::page_ledger counter{1_GiB};
     allot::detail::memory_request asked{4096};
     account root{name{"root"}, limit{1_GiB}};
     account leaf{root, name{"leaf"}, allot::credit_step{1_MiB}};

@@ -29,7 +29,7 @@ template <class Ledger> bool try_charge(Ledger& ledger, std::size_t bytes) {
 
 TEMPLATE_LIST_TEST_CASE("ledger: charges, cancels and refunds against the model", "[ledger]", answers) {
     STATIC_REQUIRE(allot::category::ledger::takes<TestType>);
-    using state = allot::ledger_of<TestType>;
+    using state = allot::detail::ledger_of<TestType>;
     STATIC_REQUIRE(std::is_empty_v<state> == !TestType::charges);
     for (unsigned seed = 1; seed <= 20; ++seed) {
         std::mt19937_64 random(seed);
@@ -72,7 +72,7 @@ TEMPLATE_LIST_TEST_CASE("ledger: charges, cancels and refunds against the model"
 
 TEST_CASE("ledger: no interleaving exceeds the limit, and a refused charge shows nowhere", "[ledger][threads]") {
     constexpr std::size_t limit = 1000;
-    allot::page_ledger ledger(limit);
+    allot::detail::page_ledger ledger(limit);
     std::atomic<bool> good{true};
     std::vector<std::thread> all;
     for (unsigned t = 0; t < 4; ++t)
@@ -97,7 +97,7 @@ TEST_CASE("ledger: no interleaving exceeds the limit, and a refused charge shows
 }
 
 TEST_CASE("ledger: what was charged but never had is no peak", "[ledger]") {
-    allot::page_ledger ledger(100);
+    allot::detail::page_ledger ledger(100);
     CHECK(try_charge(ledger, 90));
     ledger.cancel(90);
     CHECK_FALSE(try_charge(ledger, 101));

@@ -72,7 +72,7 @@ TEMPLATE_LIST_TEST_CASE("page: pages are aligned, in the arena, found by address
         CHECK(reinterpret_cast<std::uintptr_t>(p) % 64_KiB == 0);
         CHECK(arena.contains(p));
         CHECK(arena.is_taken(p));
-        CHECK(allot::arena_at(p + 100) == &arena);
+        CHECK(allot::detail::arena_at(p + 100) == &arena);
     }
     std::memset(one, 1, 64_KiB);
     std::memset(two, 2, 5 * 64_KiB);

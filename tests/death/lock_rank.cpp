@@ -7,8 +7,8 @@
 #include <allot/sys/lock_rank.hpp>
 #include <allot/sys/mutex.hpp>
 
-using allot::lock_rank;
 using allot::detail::lock_guard;
+using allot::detail::lock_rank;
 
 namespace {
 

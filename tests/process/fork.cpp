@@ -208,7 +208,7 @@ TEST_CASE("fork waits for each kind of exclusive right of another thread", "[pro
     if (!ALLOT_FORK) SKIP("needs ALLOT_FORK");
     CHECK_FALSE(waits_for([] {}, [] {}, 9s));
 
-    allot::detail::sys::mutex mutex{allot::lock_rank::leaf};
+    allot::detail::sys::mutex mutex{allot::detail::lock_rank::leaf};
     CHECK(waits_for([&] { mutex.lock(); }, [&] { mutex.unlock(); }));
     CHECK(waits_for([&] { mutex.try_lock(); }, [&] { mutex.unlock(); }));
     allot::detail::spin_lock spin;
@@ -227,8 +227,8 @@ TEST_CASE("fork waits for each kind of exclusive right of another thread", "[pro
     CHECK(waits_for([&] { move.emplace(transit).begin(); }, [&] { move->end(); }));
     std::optional<allot::detail::pages_in_transit::request> request;
     CHECK(waits_for([&] { request.emplace(transit); }, [&] { request.reset(); }));
-    allot::page_ledger ledger;
-    std::optional<allot::detail::pending_charge<allot::page_ledger>> charge;
+    allot::detail::page_ledger ledger;
+    std::optional<allot::detail::pending_charge<allot::detail::page_ledger>> charge;
     CHECK(waits_for([&] { charge.emplace(ledger); }, [&] { charge.reset(); }));
 
     // A charge that waits for bytes that are held.

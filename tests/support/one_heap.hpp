@@ -22,8 +22,8 @@ template <class Slots> struct one_heap {
     using heap_type = allot::detail::fixed_heap<Slots>;
     using cache_type = typename heap_type::template cache_of<64>;
     allot::arena<> arena{allot::page_bytes{64_KiB}, allot::reserve_bytes{16_MiB}};
-    allot::page_ledger ledger;
-    allot::detail::ledger_pages<allot::page_ledger> provider{arena, ledger};
+    allot::detail::page_ledger ledger;
+    allot::detail::ledger_pages<allot::detail::page_ledger> provider{arena, ledger};
     std::unique_ptr<heap_type> heap;
 
     explicit one_heap(std::size_t row_bytes, std::size_t limit = 4_MiB) : ledger(limit), heap(make(row_bytes)) {}

@@ -32,10 +32,10 @@ TEST_CASE("addresses find their arena, and constants none, while other arenas co
     for (int t = 0; t < 2; ++t)
         lookers.emplace_back([&] {
             while (!done) {
-                if (allot::arena_at(mine.begin() + 70000) != &mine) good = false;
-                if (allot::arena_at(borrowed.begin() + 70000) != &borrowed) good = false;
-                if (allot::arena_at(constant) != nullptr) good = false;
-                if (allot::arena_at(&good) != nullptr) good = false;
+                if (allot::detail::arena_at(mine.begin() + 70000) != &mine) good = false;
+                if (allot::detail::arena_at(borrowed.begin() + 70000) != &borrowed) good = false;
+                if (allot::detail::arena_at(constant) != nullptr) good = false;
+                if (allot::detail::arena_at(&good) != nullptr) good = false;
             }
         });
     std::vector<std::thread> comers;
@@ -45,11 +45,11 @@ TEST_CASE("addresses find their arena, and constants none, while other arenas co
             for (int i = 0; i < (ALLOT_TSAN ? 300 : 3000); ++i) {
                 if (random() % 2 != 0) {
                     const auto own = std::make_unique<allot::arena<>>(allot::reserve_bytes{64_MiB});
-                    if (allot::arena_at(own->begin()) != own.get()) good = false;
+                    if (allot::detail::arena_at(own->begin()) != own.get()) good = false;
                 } else {
                     const auto own = std::make_unique<allot::arena<lent>>(part(2 + 2 * t + random() % 2));
-                    if (allot::arena_at(own->begin()) != own.get()) good = false;
-                    if (allot::arena_at(own->end() - 1) != own.get()) good = false;
+                    if (allot::detail::arena_at(own->begin()) != own.get()) good = false;
+                    if (allot::detail::arena_at(own->end() - 1) != own.get()) good = false;
                 }
             }
         });
@@ -65,11 +65,11 @@ TEST_CASE("an arena alone in its granule goes while a constant beside it is look
     std::atomic<bool> good{true}, done{false};
     std::thread looker([&] {
         while (!done)
-            if (allot::arena_at(constant) != nullptr) good = false;
+            if (allot::detail::arena_at(constant) != nullptr) good = false;
     });
     for (int i = 0; i < (ALLOT_TSAN ? 500 : 5000); ++i) {
         const auto own = std::make_unique<allot::arena<lent>>(std::span<std::byte>(bytes.data(), 1_MiB));
-        if (allot::arena_at(own->begin()) != own.get()) good = false;
+        if (allot::detail::arena_at(own->begin()) != own.get()) good = false;
     }
     done = true;
     looker.join();

@@ -21,10 +21,10 @@ struct in_tree : allot::policies<allot::ledger::tree, allot::oom::null> {};
 
 // A ledger that can be stopped where pages are on their way: charged and not in use yet, or out of use and charged
 // still.
-struct stops : allot::page_ledger {
-    using allot::page_ledger::page_ledger;
+struct stops : allot::detail::page_ledger {
+    using allot::detail::page_ledger::page_ledger;
     bool try_charge(std::size_t bytes, allot::detail::memory_request& asked) noexcept {
-        const bool good = allot::page_ledger::try_charge(bytes, asked);
+        const bool good = allot::detail::page_ledger::try_charge(bytes, asked);
         if (good) {
             if (const auto act = std::exchange(charged, nullptr)) act();
         } else if (++refusals == 2) { // its last look
@@ -33,16 +33,16 @@ struct stops : allot::page_ledger {
         return good;
     }
     void confirm(std::size_t bytes) noexcept {
-        allot::page_ledger::confirm(bytes);
+        allot::detail::page_ledger::confirm(bytes);
         if (const auto act = std::exchange(had, nullptr)) act();
     }
     void cancel(std::size_t bytes) noexcept {
         if (const auto act = std::exchange(not_had, nullptr)) act();
-        allot::page_ledger::cancel(bytes);
+        allot::detail::page_ledger::cancel(bytes);
     }
     void refund(std::size_t bytes) noexcept {
         if (const auto act = std::exchange(given, nullptr)) act();
-        allot::page_ledger::refund(bytes);
+        allot::detail::page_ledger::refund(bytes);
     }
     std::function<void()> charged, refused, had, not_had, given; // once
     std::atomic<int> refusals{0};
@@ -58,7 +58,7 @@ struct stopped_chunks {
     using heap_type = allot::detail::chunk_heap<stopped_policies>;
     allot::arena<> pages{allot::limit{16_MiB}, allot::page_bytes{page}};
     stops ledger{chunk};
-    allot::charged_pages<stops> charged{pages, ledger};
+    allot::detail::charged_pages<stops> charged{pages, ledger};
     const allot::detail::books_of_object no_books{nullptr};
     heap_type heap{charged, no_books, chunk, [](void*) noexcept {}, nullptr};
     const bool opened = heap.open();
@@ -141,7 +141,7 @@ TEST_CASE("nobody is refused for pages of which the holders that were asked knew
     struct borrowing : allot::policies<allot::page::of<allot::arena<>>, allot::oom::null> {};
     allot::arena<> pages{allot::limit{1_MiB}, allot::page_bytes{page}};
     allot::chunk_arena<borrowing> blocks{pages, allot::chunk_bytes{256_KiB}};
-    struct other final : allot::tenant {
+    struct other final : allot::detail::tenant {
         explicit other(allot::arena<>& a) : tenant("other"), pages(a), all(a.take(16)) {}
         allot::arena<>& pages;
         std::byte* all;

@@ -215,7 +215,7 @@ class account {
     const char* name() const noexcept { return node_.name(); }
     /// The names below the root, by which reports name the account; of one that has ended, or was not opened, its name.
     /// Complexity: O(depth). Threads: any that is not inside a visit of the tree.
-    account_path path() const noexcept { return detail::path_of(node_); }
+    detail::account_path path() const noexcept { return detail::path_of(node_); }
     /// The parent; null for a root. When the parent ends, this is its parent.
     account* parent() const noexcept {
         const locked scope(node_);

@@ -53,7 +53,7 @@ class top_holders {
     }
     struct entry {
         account_stats stats;
-        account_path path;
+        detail::account_path path;
     };
     detail::top_n<entry, 8> kept_;
 };

@@ -57,7 +57,7 @@ template <class Set> class channels {
   public:
     using channel_manager = row_manager<channel_rows<Set>>;
     using global_manager = row_manager<global_rows<Set>>;
-    static constexpr std::size_t most = split_ledger::most_parts;
+    static constexpr std::size_t most = detail::split_ledger::most_parts;
 
     /// `n`: channels, 1 to `most`. Requires: the account outlives it.
     /// Throws: std::invalid_argument for another n; out_of_memory, std::bad_alloc.

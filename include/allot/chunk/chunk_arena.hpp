@@ -339,8 +339,8 @@ template <class Set> class chunk_arena {
         detail::memory_request asked{bytes};
         if (!ledger_.open_books(bytes, asked)) core_.close(), ledger_.raise_no_books(asked, set_name(), name_);
     }
-    struct block_tenant final : caching_tenant {
-        explicit block_tenant(chunk_arena& blocks) noexcept : caching_tenant(blocks.name_), of(blocks) {}
+    struct block_tenant final : detail::caching_tenant {
+        explicit block_tenant(chunk_arena& blocks) noexcept : detail::caching_tenant(blocks.name_), of(blocks) {}
         std::size_t held() const noexcept override { return of.core_.heap().held_bytes(); }
         std::size_t unused() const noexcept override { return of.pages_.leaves(); }
         std::size_t return_idle(std::size_t bytes, bool) noexcept override {

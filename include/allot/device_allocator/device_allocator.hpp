@@ -185,13 +185,13 @@ template <class Set> class device_allocator {
         if constexpr (policies::in_tree) ledger_.notify_unused(); // who waits tries once the lock is free
         level().gave();
         if constexpr (policies::at_once) {
-            held_.runs.release(address, stream_tag::of(stream_tag::clean));
+            held_.runs.release(address, detail::stream_tag::of(detail::stream_tag::clean));
             held_.streams.count_free();
             return;
         }
         const key_type key = known && who.allowed != permitted::captured ? held_.key_of(who) : no_key;
         if (ALLOT_UNLIKELY(key == no_key)) {
-            held_.runs.release(address, stream_tag::of(stream_tag::held));
+            held_.runs.release(address, detail::stream_tag::of(detail::stream_tag::held));
             return;
         }
         if constexpr (policies::tracks_blocks) api_.mark_freed(p, bytes, stream);
@@ -220,14 +220,14 @@ template <class Set> class device_allocator {
         if (key == no_key) return 0;
         if constexpr (policies::tracks_blocks)
             held_.runs.visit([&](const run& r, bool live, std::uint32_t) {
-                if (!live && r.tag.key() == stream_tag::held)
+                if (!live && r.tag.key() == detail::stream_tag::held)
                     api_.mark_freed(reinterpret_cast<void*>(r.address), r.bytes, stream);
                 return true;
             });
-        const std::size_t bytes = held_.runs.free_bytes(stream_tag::held);
+        const std::size_t bytes = held_.runs.free_bytes(detail::stream_tag::held);
         if (bytes != 0)
             held_.runs.gather(held_.streams.tag_of_free(key),
-                              [](const stream_tag& t) { return t.key() == stream_tag::held; });
+                              [](const detail::stream_tag& t) { return t.key() == detail::stream_tag::held; });
         return bytes;
     }
 
@@ -282,10 +282,10 @@ template <class Set> class device_allocator {
             if (segments[i].segment == 0) f.mapped += segments[i].bytes;
         }
         f.largest_free_run = runs.largest().bytes;
-        f.free_for_all = runs.free_bytes(stream_tag::clean);
-        f.captured = runs.free_bytes(stream_tag::held);
+        f.free_for_all = runs.free_bytes(detail::stream_tag::clean);
+        f.captured = runs.free_bytes(detail::stream_tag::held);
         f.free_after_wait = runs.free_bytes() - f.free_for_all - f.captured;
-        for (key_type k = stream_tag::first; k < streams.keys(); ++k) f.streams += !streams[k].gone;
+        for (key_type k = detail::stream_tag::first; k < streams.keys(); ++k) f.streams += !streams[k].gone;
         f.metadata = runs.metadata_bytes() + streams.bytes();
         f.events = streams.events();
         f.waits = streams.waits();
@@ -306,7 +306,7 @@ template <class Set> class device_allocator {
     template <class Visit> void visit_streams(Visit visit) const {
         const guard hold{held_.lock};
         const detail::user_call here{detail::user_call::kind::visit};
-        for (key_type k = stream_tag::first; k < held_.streams.keys(); ++k) {
+        for (key_type k = detail::stream_tag::first; k < held_.streams.keys(); ++k) {
             const auto& e = held_.streams[k];
             if (!e.gone || held_.runs.free_runs(k) != 0)
                 visit(stream_stats{e.id, held_.runs.free_bytes(k), held_.runs.free_runs(k), held_.runs.largest(k).bytes,
@@ -353,8 +353,8 @@ template <class Set> class device_allocator {
     struct no_tenant {
         explicit no_tenant(device_allocator&) noexcept {}
     };
-    struct device_tenant final : tenant {
-        explicit device_tenant(device_allocator& gpu) noexcept : tenant(gpu.name()), of(gpu) {}
+    struct device_tenant final : detail::tenant {
+        explicit device_tenant(device_allocator& gpu) noexcept : detail::tenant(gpu.name()), of(gpu) {}
         std::size_t held() const noexcept override { return of.used(); }
         std::size_t return_idle(std::size_t, bool waits) noexcept override {
             return policies::retain::under_pressure || waits ? of.return_idle(waits) : 0;

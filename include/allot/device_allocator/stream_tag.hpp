@@ -13,6 +13,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 struct stream_tag {
     static constexpr std::uint32_t clean = 0; // free for every stream: never used, or the host waited for its users
@@ -32,6 +33,8 @@ struct stream_tag {
         return a.bits < b.bits ? b : a;
     }
 };
-static_assert(detail::run_tag<stream_tag> && sizeof(stream_tag) == 8);
+
+} // namespace detail
+static_assert(detail::run_tag<detail::stream_tag> && sizeof(detail::stream_tag) == 8);
 
 } // namespace allot::inline ALLOT_ABI

@@ -21,6 +21,7 @@
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 // Counts bytes against a hard limit. A page is charged, then taken, then confirmed, or cancelled if there is none.
 class page_ledger {
@@ -112,8 +113,6 @@ class no_ledger {
     void refund(std::size_t) noexcept {}
 };
 
-namespace detail {
-
 template <class Answer> struct ledger_state;
 template <> struct ledger_state<ledger::counter> {
     using type = page_ledger;
@@ -122,10 +121,10 @@ template <> struct ledger_state<ledger::none> {
     using type = no_ledger;
 };
 
-} // namespace detail
-
 template <class Answer> using ledger_of = typename detail::ledger_state<Answer>::type;
 
-static_assert(std::is_empty_v<no_ledger>);
+} // namespace detail
+
+static_assert(std::is_empty_v<detail::no_ledger>);
 
 } // namespace allot::inline ALLOT_ABI

@@ -49,6 +49,8 @@ static_assert(category::ledger::takes<pool>);
 
 } // namespace ledger
 
+namespace detail {
+
 class pool_ledger : public tree_ledger {
   public:
     using values = types<allot::limit, allot::account, judged_by>;
@@ -117,12 +119,9 @@ class pool_ledger : public tree_ledger {
     page_ledger pages_;
 };
 
-namespace detail {
-
 template <> struct ledger_state<ledger::pool> {
     using type = pool_ledger;
 };
 
 } // namespace detail
-
 } // namespace allot::inline ALLOT_ABI

@@ -56,6 +56,8 @@ struct split_among {
     std::span<account* const> accounts;
 };
 
+namespace detail {
+
 class split_ledger : public tree_ledger, detail::charged_object {
   public:
     using values = types<allot::limit, allot::account, allot::split_among, judged_by>;
@@ -195,12 +197,9 @@ class split_ledger : public tree_ledger, detail::charged_object {
     std::deque<part> parts_;
 };
 
-namespace detail {
-
 template <> struct ledger_state<ledger::split> {
     using type = split_ledger;
 };
 
 } // namespace detail
-
 } // namespace allot::inline ALLOT_ABI

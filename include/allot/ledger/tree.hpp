@@ -65,8 +65,6 @@ account account_for(std::size_t most, const char* text, [[maybe_unused]] Values&
     else return account{who, limit{most}, ahead, value_or<judged_by>({}, values...)};
 }
 
-} // namespace detail
-
 class tree_ledger {
   public:
     // credit_step has its own error, in account_for().
@@ -249,12 +247,9 @@ class tree_ledger {
     pages item_{account_.name()};
 };
 
-namespace detail {
-
 template <> struct ledger_state<ledger::tree> {
     using type = tree_ledger;
 };
 
 } // namespace detail
-
 } // namespace allot::inline ALLOT_ABI

@@ -9,6 +9,7 @@
 #include <cstddef>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <class Ledger, class Counters> class watched_ledger : public Ledger {
   public:
@@ -46,4 +47,5 @@ template <class Ledger, class Counters> class watched_ledger : public Ledger {
     ALLOT_NO_UNIQUE_ADDRESS Counters counters_;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

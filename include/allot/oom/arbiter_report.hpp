@@ -142,8 +142,8 @@ inline std::size_t held_by_none(const task_register& of, const account& at) noex
 inline void write_holder(text_writer& out, const task_register& of, const account& at) noexcept {
     if (held_by_none(of, at) == 0) return;
     const allot::detail::lock_guard tasks_stay(of.tasks_lock);
-    account_path::visit paths;
-    account_path largest;
+    allot::detail::account_path::visit paths;
+    allot::detail::account_path largest;
     std::size_t bytes = 0;
     const allot::detail::tree_node& within = at.node();
     allot::detail::visit_numbers(at.root().node(), [&](const account_stats& f, const account& a) {

@@ -28,16 +28,16 @@ namespace oom {
 namespace detail {
 
 struct task_register {
-    mutable allot::detail::sys::mutex tasks_lock{lock_rank::tasks}; // no task ends meanwhile
-    mutable allot::detail::sys::mutex lock{lock_rank::arbiter};
+    mutable allot::detail::sys::mutex tasks_lock{allot::detail::lock_rank::tasks}; // no task ends meanwhile
+    mutable allot::detail::sys::mutex lock{allot::detail::lock_rank::arbiter};
     machine states;
     std::deque<thread_record> threads; // by id
     std::deque<task_record> tasks;     // by id
     task_stats ended;                  // of tasks that have ended
     std::uint64_t sequence = 0, tasks_so_far = 0, threads_so_far = 0;
-    std::uint64_t delays = 0;                       // that have begun
+    std::uint64_t delays = 0;                                      // that have begun
     std::uint64_t decides_at = allot::detail::sys::parking::never; // on fine_clock, where a decision is put off
-    bool is_unused = true;                          // no scope has begun, so nothing has cut free memory
+    bool is_unused = true;                                         // no scope has begun, so nothing has cut free memory
     std::atomic<bool> signals_due{false};
     // Free memory may be in pieces: an attempt alone has it gathered first. Read without the lock.
     std::atomic<bool> refused_since_gathered{false};

@@ -10,8 +10,11 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 class page_backing;
+
+} // namespace detail
 
 /// The result of a page policy's make().
 struct arena_range {
@@ -26,13 +29,13 @@ struct arena_range {
     bool returns_pages = false;   // free pages may be returned to the system
     bool under_pressure = false;  // free pages are returned before a request fails for lack of memory
     bool transparent_huge = false;
-    bool advised = false;             // transparent huge pages are asked for already, for all of it
-    bool lock = false;                // against swapping
-    const char* page_kind = "plain";  // see page_arena::page_kind()
-    std::byte* out_of_band = nullptr; // zeros for the arena's tables; null: the arena maps its own
-    page_backing* backing = nullptr;  // null: the pages are memory of the system or of the caller
-    bool headers_out_of_band = false; // the host does not touch the pages
-    const char* why = "";             // the reason that there is no range
+    bool advised = false;                    // transparent huge pages are asked for already, for all of it
+    bool lock = false;                       // against swapping
+    const char* page_kind = "plain";         // see page_arena::page_kind()
+    std::byte* out_of_band = nullptr;        // zeros for the arena's tables; null: the arena maps its own
+    detail::page_backing* backing = nullptr; // null: the pages are memory of the system or of the caller
+    bool headers_out_of_band = false;        // the host does not touch the pages
+    const char* why = "";                    // the reason that there is no range
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -204,12 +204,11 @@ class arena_table {
 // One object for all libraries of the process, where the linker shares symbols of default visibility.
 inline constinit arena_table arenas ALLOT_SHARED;
 
-} // namespace detail
-
 /// The arena of an address, which may be any and is not read.
 /// Returns: null for an address outside every arena.
 /// Complexity: see the head of this file.
 /// Threads: any.
 inline const page_arena* arena_at(const void* address) noexcept { return detail::arenas.find(address); }
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -23,6 +23,7 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <class Ledger> class charged_pages {
   public:
@@ -277,4 +278,5 @@ template <class Ledger> class charged_pages {
     std::atomic<std::size_t> ahead_{0}; // pages charged, not committed
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -12,6 +12,7 @@
 #include <cstddef>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 /// The interface of a backing; page::on_device has one.
 class page_backing {
@@ -37,4 +38,5 @@ class page_backing {
     ~page_backing() = default;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -116,7 +116,7 @@ void put_accounts(text_writer& out, account_numbers which, Visit visit, OfTop of
 /// its copy at the peak has, too; another account has its `path`.
 inline void write_accounts_json(text_writer& out, const account& top,
                                 account_numbers which = account_numbers::all) noexcept {
-    const account_path path = top.path();
+    const detail::account_path path = top.path();
     detail::put_accounts(
         out, which, [&](auto put) { top.visit([&](const account_stats& f, const account&) { put(f); }); },
         [&](json_writer& json) {

@@ -98,7 +98,7 @@ class html_page {
     }
     /// Shows what was sampled of this account, with its path and limit.
     html_page& timeline(const memory_timeline& line, const account& of) noexcept {
-        const account_path path = of.path();
+        const detail::account_path path = of.path();
         const timeline_subject subject{path.text(), of.limit()};
         return data("timeline", [&](text_writer& out) { write_timeline_json(out, line, &subject); });
     }

@@ -21,7 +21,6 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
-
 namespace detail {
 class shared_level;
 } // namespace detail
@@ -32,6 +31,8 @@ struct item_stats {
     std::size_t committed = 0; // promised by the system
     std::size_t resident = 0;  // in memory now
 };
+
+namespace detail {
 
 /// Derive from it, and add it to an arena to hold pages there: arena.add(tenant).
 /// Requires: removed before it ends; the name outlives it.
@@ -95,4 +96,5 @@ class caching_tenant : public tenant {
     bool are_empty_ = false;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -27,6 +27,7 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 namespace detail {
 
@@ -210,4 +211,5 @@ template <class Handle, class Policies, class... Row> class row_calls {
     }
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

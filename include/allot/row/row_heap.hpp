@@ -30,7 +30,7 @@ template <class Set> class row_core; // row_core.hpp
 /// when they are large. Requires: destroyed before the manager; used by one thread, others are reported in checked
 /// builds.
 template <class Set, class Heap, std::size_t Batch = 32>
-class local_row_heap : public row_calls<local_row_heap<Set, Heap, Batch>, Heap> {
+class local_row_heap : public detail::row_calls<local_row_heap<Set, Heap, Batch>, Heap> {
     using policies = Heap;
     using rows = typename policies::rows;
     using heap_type = typename rows::heap;
@@ -48,7 +48,7 @@ class local_row_heap : public row_calls<local_row_heap<Set, Heap, Batch>, Heap> 
     void flush() noexcept { heap_.flush(cache_), core_.pages().settled(); }
 
   private:
-    friend row_calls<local_row_heap, Heap>;
+    friend detail::row_calls<local_row_heap, Heap>;
     friend detail::row_requests<local_row_heap>;
     template <class, class> friend class row_heap; // whose own it may be
 
@@ -115,7 +115,7 @@ class local_row_heap : public row_calls<local_row_heap<Set, Heap, Batch>, Heap> 
 /// assigned to. Rows outlive the handle. A heap without handles returns its pages as they become empty, and serves
 /// another handle after its last row.
 /// Requires: destroyed before the manager.
-template <class Set, class Heap> class row_heap : public row_calls<row_heap<Set, Heap>, Heap> {
+template <class Set, class Heap> class row_heap : public detail::row_calls<row_heap<Set, Heap>, Heap> {
     using policies = Heap;
     using rows = typename policies::rows;
     using heap_type = typename rows::heap;
@@ -189,7 +189,7 @@ template <class Set, class Heap> class row_heap : public row_calls<row_heap<Set,
     heap_type& heap() const noexcept { return *heap_; }
 
   private:
-    friend row_calls<row_heap, Heap>;
+    friend detail::row_calls<row_heap, Heap>;
     friend detail::row_requests<row_heap>;
     using own_local = std::conditional_t<blocked, local_row_heap<Set, Heap, policies::refill::batch>*, std::nullptr_t>;
 

@@ -32,8 +32,9 @@ namespace allot::inline ALLOT_ABI {
 /// Allocates link-counted rows of any size under one limit, as the policies of `Set` say.
 /// Rows outlive handles, but not the manager.
 template <class Set>
-class row_manager : public row_calls<row_manager<Set>, detail::row_policies<answers_of<Set, product::row_manager>>,
-                                     std::size_t, const row_type&> {
+class row_manager
+    : public detail::row_calls<row_manager<Set>, detail::row_policies<answers_of<Set, product::row_manager>>,
+                               std::size_t, const row_type&> {
     using answers = answers_of<Set, product::row_manager>;
     using core_type = detail::row_core<answers>;
     using row_types = detail::row_types<core_type>;
@@ -270,7 +271,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<answ
     /// from as many beyond. Holds a heap's lock while it counts, so requests for slots of that heap wait.
     type_histogram usage_by_type() const noexcept {
         type_histogram all;
-        row_types::count_types(core_, all, histogram_now);
+        row_types::count_types(core_, all, detail::histogram_now);
         return all;
     }
     /// Returns: rows and bytes by row type at the peak: a snapshot taken at most 1/16 below it.
@@ -329,7 +330,7 @@ class row_manager : public row_calls<row_manager<Set>, detail::row_policies<answ
 
   private:
     friend struct detail::row_access;
-    friend row_calls<row_manager, policies, std::size_t, const row_type&>;
+    friend detail::row_calls<row_manager, policies, std::size_t, const row_type&>;
 
     template <class... Charged, class... More>
     static types<Charged..., allot::name, leak_sink, damage_sink, More...> accepted_with(types<Charged...>,

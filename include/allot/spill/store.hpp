@@ -565,7 +565,7 @@ class store final : public reclaimer {
 
     account& of_;
     home& home_;
-    mutable detail::sys::mutex lock_{lock_rank::store};
+    mutable detail::sys::mutex lock_{detail::lock_rank::store};
     detail::entry_queues queues_;
     detail::entry_waits waits_;
     detail::write_backoff backoff_;

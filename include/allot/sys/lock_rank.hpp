@@ -18,6 +18,7 @@
 #endif
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 enum class lock_rank : std::uint8_t {
     operands,      // of a graph
@@ -43,8 +44,6 @@ enum class lock_rank : std::uint8_t {
     store, // the entries of a store
     leaf,  // holds no other lock
 };
-
-namespace detail {
 
 #if ALLOT_CHECKED
 

@@ -545,7 +545,7 @@ class executor final : detail::task_calls {
     const unsigned most_attempts_;
     const task_room room_;
     const time_span waits_for_holders_;
-    mutable detail::sys::mutex lock_{lock_rank::executor};
+    mutable detail::sys::mutex lock_{detail::lock_rank::executor};
     std::optional<detail::free_news::pass> since_; // begun before the account was read
     admission ready_;
     detail::intrusive_list<sleeper, &sleeper::place> sleepers_;

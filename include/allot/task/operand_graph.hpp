@@ -496,7 +496,7 @@ template <spillable T> class operand_graph {
 
     task_group& group_;
     const std::function<operand_place(id)> where_;
-    mutable detail::sys::mutex lock_{lock_rank::operands};
+    mutable detail::sys::mutex lock_{detail::lock_rank::operands};
     std::vector<std::unique_ptr<node>> nodes_;
     bool has_started_ = false, has_ended_ = false;
     cut cut_{*this};

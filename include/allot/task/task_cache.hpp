@@ -232,7 +232,7 @@ template <spillable T> class task_cache {
         return items_.begin();
     }
 
-    mutable detail::sys::mutex lock_{lock_rank::executor};
+    mutable detail::sys::mutex lock_{detail::lock_rank::executor};
     std::deque<item> items_;
     detail::intrusive_list<reader, &reader::place> readers_;
     std::vector<task_waker> tasks_;

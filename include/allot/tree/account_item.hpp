@@ -41,7 +41,11 @@ class account_item {
     stats_source source_;
 };
 
+namespace detail {
+
 using account_items = detail::intrusive_list<account_item, &account_item::place>;
+
+} // namespace detail
 
 /// Objects that are too short-lived for a list, and are counted instead.
 enum class counted : unsigned char { buffers };

@@ -18,6 +18,7 @@
 #include <string_view>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 class account_path {
   public:
@@ -86,12 +87,10 @@ class account_path {
     char text_[104] = "";
 };
 
-namespace detail {
 // Threads: any that is not inside a visit of the tree.
 inline account_path path_of(const account_node& a) noexcept {
     const lock_guard whole(a.shape());
     return account_path{a};
 }
 } // namespace detail
-
 } // namespace allot::inline ALLOT_ABI

@@ -23,6 +23,8 @@ struct charge_stats {
     std::uint64_t refunded = 0; // bytes
 };
 
+namespace detail {
+
 class charge_counters {
   public:
     void charged(std::size_t bytes) noexcept {
@@ -52,6 +54,8 @@ class no_charge_counters {
     void refused(std::size_t) const noexcept {}
 };
 
-static_assert(std::is_empty_v<no_charge_counters>);
+} // namespace detail
+
+static_assert(std::is_empty_v<detail::no_charge_counters>);
 
 } // namespace allot::inline ALLOT_ABI

@@ -53,6 +53,8 @@ struct traced_event {
     std::uintptr_t thread = 0; // sys::thread_token()
 };
 
+namespace detail {
+
 template <std::size_t Events> class event_ring {
     static_assert(Events != 0 && (Events & (Events - 1)) == 0);
 
@@ -112,4 +114,5 @@ template <std::size_t Events> class event_ring {
     std::atomic<std::uint64_t> dropped_{0};
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

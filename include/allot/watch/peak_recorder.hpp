@@ -26,6 +26,8 @@ struct peak_usage {
     type_histogram types;
 };
 
+namespace detail {
+
 class peak_recorder : public charge_counters {
   public:
     using histogram_source = void (*)(void* manager, type_histogram& into) noexcept;
@@ -80,4 +82,5 @@ class peak_recorder : public charge_counters {
     peak_usage kept_;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

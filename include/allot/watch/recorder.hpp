@@ -10,7 +10,6 @@
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
-
 namespace detail {
 
 template <class Answer> constexpr auto recorder_for() noexcept {
@@ -20,8 +19,7 @@ template <class Answer> constexpr auto recorder_for() noexcept {
     else return std::type_identity<no_charge_counters>{};
 }
 
-} // namespace detail
-
 template <class Answer> using recorder_of = typename decltype(detail::recorder_for<Answer>())::type;
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -280,7 +280,7 @@ class recording {
 
     static constexpr std::size_t header_bytes = 8; // of a block
 
-    mutable detail::sys::mutex lock_{lock_rank::leaf};
+    mutable detail::sys::mutex lock_{detail::lock_rank::leaf};
     std::FILE* file_ = nullptr;
     recording_sink sink_;
     recording_format format_;

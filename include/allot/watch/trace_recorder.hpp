@@ -14,6 +14,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 template <std::size_t Events> class trace_recorder : public peak_recorder {
   public:
@@ -51,4 +52,5 @@ template <std::size_t Events> class trace_recorder : public peak_recorder {
     event_ring<Events> ring_;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -71,6 +71,8 @@ class type_histogram {
     bool exact_ = true;
 };
 
+namespace detail {
+
 // How much of a manager is walked; the rest is estimated from it.
 struct histogram_budget {
     std::size_t heaps; // of a manager
@@ -83,4 +85,5 @@ inline constexpr histogram_budget histogram_now{SIZE_MAX, SIZE_MAX, 65536};
 // For page requests: some microseconds per heap.
 inline constexpr histogram_budget histogram_at_peak{256, 64, 512};
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

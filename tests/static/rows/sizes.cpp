@@ -41,7 +41,7 @@ TEST_CASE("what charges nobody keeps no figures, what records nothing no counter
     STATIC_REQUIRE(bytes<changed<allot::ledger::none>> <= bytes<plain>);
     STATIC_REQUIRE(bytes<changed<allot::ledger::counter>> == bytes<plain>);
     STATIC_REQUIRE(bytes<plain> <= bytes<changed<allot::watch::counters>>);
-    STATIC_REQUIRE(std::is_empty_v<allot::ledger_of<allot::ledger::none>>);
+    STATIC_REQUIRE(std::is_empty_v<allot::detail::ledger_of<allot::ledger::none>>);
 }
 
 TEST_CASE("handles are small, and the size of a set has no part in it") {

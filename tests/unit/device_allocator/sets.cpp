@@ -11,7 +11,7 @@ struct counts_nothing : allot::policies<on_simulated, allot::oom::null, allot::l
 struct by_the_host : allot::policies<on_simulated, allot::oom::null, allot::order::host> {};
 
 static_assert(std::is_empty_v<allot::detail::no_device_counters>);
-static_assert(sizeof(allot::device_allocator<counts_nothing>) + sizeof(allot::page_ledger) +
+static_assert(sizeof(allot::device_allocator<counts_nothing>) + sizeof(allot::detail::page_ledger) +
                   sizeof(allot::detail::device_counters) ==
               sizeof(allot::device_allocator<task_memory>));
 static_assert(std::is_same_v<allot::detail::resolved<task_memory_raises,

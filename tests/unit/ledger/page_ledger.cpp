@@ -8,7 +8,7 @@
 
 namespace {
 
-bool charge(allot::page_ledger& ledger, std::size_t bytes) {
+bool charge(allot::detail::page_ledger& ledger, std::size_t bytes) {
     allot::detail::memory_request asked{bytes};
     return ledger.try_charge(bytes, asked);
 }
@@ -16,7 +16,7 @@ bool charge(allot::page_ledger& ledger, std::size_t bytes) {
 } // namespace
 
 TEST_CASE("a charge that does not fit is never seen, not even in the peak", "[ledger]") {
-    allot::page_ledger ledger{100};
+    allot::detail::page_ledger ledger{100};
     CHECK(charge(ledger, 60));
     ledger.confirm(60);
     CHECK_FALSE(charge(ledger, 41));
@@ -33,7 +33,7 @@ TEST_CASE("a charge that does not fit is never seen, not even in the peak", "[le
 }
 
 TEST_CASE("a limit below what is used stops charges until enough is refunded", "[ledger]") {
-    allot::page_ledger ledger{100};
+    allot::detail::page_ledger ledger{100};
     CHECK(charge(ledger, 80));
     ledger.confirm(80);
     ledger.set_limit(50);
@@ -44,7 +44,7 @@ TEST_CASE("a limit below what is used stops charges until enough is refunded", "
 }
 
 TEST_CASE("the limit holds under any number of threads", "[ledger]") {
-    allot::page_ledger ledger{1000};
+    allot::detail::page_ledger ledger{1000};
     std::atomic<bool> over{false};
     std::vector<std::thread> all;
     for (int t = 0; t < 4; ++t)

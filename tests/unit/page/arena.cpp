@@ -213,7 +213,7 @@ TEST_CASE("a borrowed arena works within the caller's bytes", "[arena]") {
             all.push_back(p);
         }
         CHECK(all.size() == pages.page_count());
-        CHECK(allot::arena_at(all[0]) == &pages);
+        CHECK(allot::detail::arena_at(all[0]) == &pages);
         CHECK(pages.trim() == 0);
         for (std::byte* p : all) pages.give(p, 1);
         CHECK(pages.valid());
@@ -230,7 +230,7 @@ TEST_CASE("a borrowed arena works within the caller's bytes", "[arena]") {
 
 TEST_CASE("an arena reports whether it is fragmented or exhausted, and who holds it", "[arena]") {
     allot::arena<> pages{allot::page_bytes{64_KiB}, allot::reserve_bytes{1_MiB}, allot::name{"shared"}};
-    struct holder final : allot::tenant {
+    struct holder final : allot::detail::tenant {
         holder() : tenant("orders") {}
         std::size_t held() const noexcept override { return 512_KiB; }
         std::size_t return_idle(std::size_t, bool) noexcept override { return 0; }
@@ -294,7 +294,7 @@ TEST_CASE("an arena needs no set: a range is enough", "[arena]") {
         REQUIRE(run != nullptr);
         std::memset(run, 1, 1_MiB);
         CHECK(pages.take() == nullptr);
-        CHECK(allot::arena_at(run) == nullptr); // no set has entered it in the table
+        CHECK(allot::detail::arena_at(run) == nullptr); // no set has entered it in the table
         pages.give(run, 16);
         CHECK(pages.trim() == 1_MiB);
         CHECK(pages.valid());

@@ -17,9 +17,9 @@ TEST_CASE("no address outside every arena is taken for one inside", "[arena_tabl
           std::uintptr_t{0xffff800000000000}, std::uintptr_t{0x0000700000000000},
           reinterpret_cast<std::uintptr_t>(&constant), reinterpret_cast<std::uintptr_t>(&local),
           reinterpret_cast<std::uintptr_t>(pages.begin()) - 1, reinterpret_cast<std::uintptr_t>(pages.end())})
-        CHECK(allot::arena_at(reinterpret_cast<const void*>(at)) == nullptr);
-    CHECK(allot::arena_at(pages.begin()) == &pages);
-    CHECK(allot::arena_at(pages.end() - 1) == &pages);
+        CHECK(allot::detail::arena_at(reinterpret_cast<const void*>(at)) == nullptr);
+    CHECK(allot::detail::arena_at(pages.begin()) == &pages);
+    CHECK(allot::detail::arena_at(pages.end() - 1) == &pages);
 }
 
 TEST_CASE("arenas that come and go are found while they are there", "[arena_table]") {
@@ -45,18 +45,18 @@ TEST_CASE("arenas that come and go are found while they are there", "[arena_tabl
             std::swap(own[random() % own.size()], own.back());
             const void* const gone = own.back()->begin();
             own.pop_back();
-            REQUIRE(allot::arena_at(gone) == nullptr);
+            REQUIRE(allot::detail::arena_at(gone) == nullptr);
         } else if (what == 3 && !borrowed.empty()) {
             const void* const gone = borrowed.back()->begin();
             used[part.back()] = false;
             part.pop_back();
             borrowed.pop_back();
-            REQUIRE(allot::arena_at(gone) == nullptr);
+            REQUIRE(allot::detail::arena_at(gone) == nullptr);
         }
         for (const auto& a : own) {
-            REQUIRE(allot::arena_at(a->begin()) == a.get());
-            REQUIRE(allot::arena_at(a->end() - 1) == a.get());
+            REQUIRE(allot::detail::arena_at(a->begin()) == a.get());
+            REQUIRE(allot::detail::arena_at(a->end() - 1) == a.get());
         }
-        for (const auto& a : borrowed) REQUIRE(allot::arena_at(a->begin() + random() % 100000) == a.get());
+        for (const auto& a : borrowed) REQUIRE(allot::detail::arena_at(a->begin() + random() % 100000) == a.get());
     }
 }

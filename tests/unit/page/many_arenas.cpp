@@ -52,7 +52,8 @@ TEST_CASE("two thousand arenas live at once, each found and each small", "[arena
     std::set<const std::byte*> begins;
     bool good = true;
     for (const auto& a : all) {
-        good = good && allot::arena_at(a->begin() + 5) == a.get() && a->valid() && begins.insert(a->begin()).second;
+        good = good && allot::detail::arena_at(a->begin() + 5) == a.get() && a->valid() &&
+               begins.insert(a->begin()).second;
         a->give(a->begin(), 1);
     }
     CHECK(good);
@@ -74,7 +75,7 @@ TEST_CASE("ten thousand arenas come and go and leave nothing behind", "[arena]")
     for (int i = 0; i < 10000; ++i) {
         allot::arena<> pages{allot::limit{1_MiB}};
         std::byte* const p = pages.take();
-        good = good && p != nullptr && allot::arena_at(p) == &pages;
+        good = good && p != nullptr && allot::detail::arena_at(p) == &pages;
         pages.give(p, 1);
     }
     CHECK(good);

@@ -22,7 +22,7 @@ struct counted {
         return true;
     }
     static bool is_exceeded() noexcept { return false; }
-    static const std::atomic<std::uint32_t>& strain() noexcept { return allot::no_ledger::strain(); }
+    static const std::atomic<std::uint32_t>& strain() noexcept { return allot::detail::no_ledger::strain(); }
     void confirm(std::size_t) noexcept {}
     void cancel(std::size_t n) noexcept { bytes -= n; }
     void refund(std::size_t n) noexcept { bytes -= n; }
@@ -43,8 +43,8 @@ struct fixture {
     }
     allot::arena<> arena{allot::page_bytes{page}, allot::reserve_bytes{16 * page}};
     counted ledger;
-    allot::charged_pages<counted> pages{arena, ledger};
-    allot::charged_pages<counted>::untracked move;
+    allot::detail::charged_pages<counted> pages{arena, ledger};
+    allot::detail::charged_pages<counted>::untracked move;
 };
 
 } // namespace

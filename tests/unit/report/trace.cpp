@@ -156,7 +156,7 @@ TEST_CASE("a trace is written as text, and as JSON that trace viewers open", "[t
 
 TEST_CASE("a ring gives whole events, each once, while threads write into it", "[trace][threads]") {
     static constexpr std::size_t entries = 8; // few, so that writers meet
-    allot::event_ring<entries> ring;
+    allot::detail::event_ring<entries> ring;
     std::atomic<bool> done{false};
     bool good = true;
     static const char names[4][2] = {"0", "1", "2", "3"};

@@ -123,7 +123,7 @@ TEST_CASE("a look that ended within a heap goes on when the page where it ended 
     for (int round = 0; round < 4; ++round) {
         for (int i = 0; i < 9000 + 2000 * round; ++i)
             all.push_back(lines.allocate()); // more pages than a look at the peak has
-        REQUIRE(lines.pages() > 2 * allot::histogram_at_peak.pages);
+        REQUIRE(lines.pages() > 2 * allot::detail::histogram_at_peak.pages);
         CHECK(rows.usage_by_type().rows() == all.size());
         for (void* p : all) lines.release(p);
         all.clear();

@@ -33,7 +33,9 @@ TEST_CASE("watch::counters records what happened at the limit", "[watch]") {
 TEST_CASE("watch::none has nothing to report, and takes no room for it", "[watch]") {
     STATIC_REQUIRE(tells_charges<allot::row_manager<watched>>);
     STATIC_REQUIRE_FALSE(tells_charges<allot::row_manager<unwatched>>);
-    STATIC_REQUIRE(sizeof(allot::watched_ledger<allot::page_ledger, allot::no_charge_counters>) ==
-                   sizeof(allot::page_ledger));
-    STATIC_REQUIRE(std::is_empty_v<allot::watched_ledger<allot::no_ledger, allot::no_charge_counters>>);
+    STATIC_REQUIRE(
+        sizeof(allot::detail::watched_ledger<allot::detail::page_ledger, allot::detail::no_charge_counters>) ==
+        sizeof(allot::detail::page_ledger));
+    STATIC_REQUIRE(
+        std::is_empty_v<allot::detail::watched_ledger<allot::detail::no_ledger, allot::detail::no_charge_counters>>);
 }

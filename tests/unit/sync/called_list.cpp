@@ -82,7 +82,7 @@ TEST_CASE("objects are called in their order, equals in that of their addition",
 }
 
 TEST_CASE("a list works under each lock", "[sync]") {
-    allot::detail::sys::mutex mutex{allot::lock_rank::tree_shape};
+    allot::detail::sys::mutex mutex{allot::detail::lock_rank::tree_shape};
     list all;
     node n;
     all.add(mutex, n);
