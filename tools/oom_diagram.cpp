@@ -17,18 +17,18 @@ constexpr std::size_t many = 6;
 
 std::size_t sources(event by, thread_state to) {
     std::size_t n = 0;
-    for (const transition& t : transitions) n += t.by == by && t.to == to;
+    for (const allot::oom::detail::transition& t : allot::oom::detail::transitions) n += t.by == by && t.to == to;
     return n;
 }
-bool is_drawn(const transition& t) { return sources(t.by, t.to) < many; }
+bool is_drawn(const allot::oom::detail::transition& t) { return sources(t.by, t.to) < many; }
 std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
 
 // The events that lead from one state to another, as the label of one arrow; empty if there is none, or the pair came
 // before.
-std::string label(const transition& first) {
+std::string label(const allot::oom::detail::transition& first) {
     std::string text;
     bool is_first = true;
-    for (const transition& t : transitions) {
+    for (const allot::oom::detail::transition& t : allot::oom::detail::transitions) {
         if (t.from != first.from || t.to != first.to || !is_drawn(t)) continue;
         if (is_first && t.by != first.by) return "";
         is_first = false;
@@ -39,7 +39,7 @@ std::string label(const transition& first) {
 
 void draw() {
     std::cout << "```mermaid\nstateDiagram-v2\n";
-    for (const transition& t : transitions)
+    for (const allot::oom::detail::transition& t : allot::oom::detail::transitions)
         if (const std::string events_of_arrow = label(t); !events_of_arrow.empty())
             std::cout << "    " << text_of(t.from) << " --> " << text_of(t.to) << " : " << events_of_arrow << "\n";
     std::cout << "```\n";
@@ -49,13 +49,14 @@ void draw() {
 void list() {
     std::cout << "\nNot drawn:\n\n";
     for (std::size_t e = 0; e != events; ++e)
-        for (std::size_t s = 0; s != thread_states; ++s) {
+        for (std::size_t s = 0; s != allot::oom::detail::thread_states; ++s) {
             const auto by = static_cast<event>(e);
             const auto to = static_cast<thread_state>(s);
             if (sources(by, to) < many) continue;
             std::string from;
-            for (std::size_t f = 0; f != thread_states; ++f)
-                if (const auto state = static_cast<thread_state>(f); is_legal(state, by) && after(state, by) == to)
+            for (std::size_t f = 0; f != allot::oom::detail::thread_states; ++f)
+                if (const auto state = static_cast<thread_state>(f);
+                    allot::oom::detail::is_legal(state, by) && allot::oom::detail::after(state, by) == to)
                     from += (from.empty() ? "" : ", ") + quoted(text_of(state));
             std::cout << "- " << quoted(text_of(by)) << " leads to " << quoted(text_of(to)) << " from " << from
                       << ".\n";
@@ -64,10 +65,10 @@ void list() {
 
 void tabulate() {
     std::cout << "\n| state | event → next state |\n|---|---|\n";
-    for (std::size_t s = 0; s != thread_states; ++s) {
+    for (std::size_t s = 0; s != allot::oom::detail::thread_states; ++s) {
         const auto from = static_cast<thread_state>(s);
         std::string row;
-        for (const transition& t : transitions)
+        for (const allot::oom::detail::transition& t : allot::oom::detail::transitions)
             if (t.from == from)
                 row += (row.empty() ? "" : ", ") + quoted(text_of(t.by)) + " → " + quoted(text_of(t.to));
         std::cout << "| " << quoted(text_of(from)) << " | " << row << " |\n";

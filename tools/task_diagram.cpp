@@ -31,5 +31,5 @@ template <class Steps> void draw(const Steps& steps) {
 
 int main(int, char** argv) {
     if (argv[1] != nullptr && std::string_view(argv[1]) == "operands") draw(allot::operand::steps);
-    else draw(allot::task_transitions);
+    else draw(allot::detail::task_transitions);
 }

@@ -11,9 +11,9 @@ namespace device = allot::device;
 namespace {
 
 // A driver that is missing or too old, a stub, a machine without a GPU: one answer.
-static_assert(device::failure_of_cuda(34) == device::failure::no_device &&
-              device::failure_of_cuda(35) == device::failure::no_device &&
-              device::failure_of_cuda(100) == device::failure::no_device);
+static_assert(device::detail::failure_of_cuda(34) == device::failure::no_device &&
+              device::detail::failure_of_cuda(35) == device::failure::no_device &&
+              device::detail::failure_of_cuda(100) == device::failure::no_device);
 
 int wrong = 0;
 

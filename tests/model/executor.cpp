@@ -17,10 +17,10 @@
 
 using namespace allot::literals;
 using allot::account;
-using allot::admission;
-using allot::admitted_task;
 using allot::limit;
 using allot::name;
+using allot::detail::admission;
+using allot::detail::admitted_task;
 
 namespace {
 

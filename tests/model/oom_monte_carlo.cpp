@@ -34,7 +34,7 @@ TEST_CASE("random situations of tasks end, and all memory is refunded", "[oom][m
         }
         all.finished += o.finished, all.refused += o.refused, all.removed += o.removed, all.misbehaved += o.misbehaved;
         all.stats += o.stats;
-        for (std::size_t s = 0; s != oom::thread_states; ++s) all.killed_in[s] |= o.killed_in[s];
+        for (std::size_t s = 0; s != allot::oom::detail::thread_states; ++s) all.killed_in[s] |= o.killed_in[s];
         all.steps += o.steps;
     }
     std::printf("%llu situations, %llu steps: threads finished %zu, refused %zu, removed %zu, misbehaved %zu; "
@@ -43,7 +43,7 @@ TEST_CASE("random situations of tasks end, and all memory is refunded", "[oom][m
                 all.refused, all.removed, all.misbehaved, static_cast<unsigned long long>(all.stats.rollbacks),
                 static_cast<unsigned long long>(all.stats.splits), static_cast<unsigned long long>(all.stats.waits));
     if (many < 1500) return;
-    for (std::size_t s = 1; s != oom::thread_states; ++s) {
+    for (std::size_t s = 1; s != allot::oom::detail::thread_states; ++s) {
         INFO("killed in " << text_of(static_cast<oom::thread_state>(s)));
         const auto state = static_cast<oom::thread_state>(s); // alloc_free is left in the step that enters it
         CHECK((all.killed_in[s] || state == oom::thread_state::remove_throw || state == oom::thread_state::alloc_free));

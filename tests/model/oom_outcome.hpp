@@ -35,7 +35,7 @@ struct outcome {
     bool ended = true;
     std::size_t finished = 0, refused = 0, removed = 0, misbehaved = 0; // threads
     oom::task_stats stats;
-    std::array<bool, oom::thread_states> killed_in{};
+    std::array<bool, oom::detail::thread_states> killed_in{};
     std::string log;
 };
 

@@ -152,7 +152,8 @@ class sqlite_memory {
         at = nullptr;
         detail::sqlite.refusals.forget_all();
         if (living_allocations() != 0) {
-            report_misuse({.kind = misuse::living_handle, .heap = "sqlite_memory: a database is not closed"});
+            allot::detail::report_misuse(
+                {.kind = misuse::living_handle, .heap = "sqlite_memory: a database is not closed"});
             return;
         }
         sqlite3_config(SQLITE_CONFIG_MALLOC, &before_);

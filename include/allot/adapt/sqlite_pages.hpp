@@ -72,7 +72,8 @@ class sqlite_pages final : public reclaimer {
         detail::sqlite.refusals.forget_all();
         at = nullptr;
         if (first_ != nullptr) {
-            report_misuse({.kind = misuse::living_handle, .heap = "sqlite_pages: a database is not closed"});
+            allot::detail::report_misuse(
+                {.kind = misuse::living_handle, .heap = "sqlite_pages: a database is not closed"});
             return;
         }
         sqlite3_shutdown();

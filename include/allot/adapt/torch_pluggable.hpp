@@ -82,7 +82,8 @@ template <class Set> class torch_pluggable {
     void deallocate(void* p, std::ptrdiff_t, int device, stream_type stream) noexcept {
         if (p == nullptr) return;
         memory_type* const from = used(device);
-        if (ALLOT_UNLIKELY(from == nullptr)) return report_misuse({.kind = misuse::foreign_pointer, .address = p});
+        if (ALLOT_UNLIKELY(from == nullptr))
+            return allot::detail::report_misuse({.kind = misuse::foreign_pointer, .address = p});
         std::optional<current_device> here;
         if (ALLOT_LIKELY(make_current(here, *from, stream))) from->deallocate(p, stream); // else it is not used again
     }
@@ -102,7 +103,7 @@ template <class Set> class torch_pluggable {
 
     // For a default stream, which is the current device's. False: it failed.
     static bool make_current(std::optional<current_device>& here, const memory_type& of, stream_type stream) noexcept {
-        if (allot::device::is_default_stream<api_type>(stream)) here.emplace(of.api(), of.device());
+        if (allot::device::detail::is_default_stream<api_type>(stream)) here.emplace(of.api(), of.device());
         return !here || *here;
     }
     [[noreturn]] ALLOT_COLD static void refuse(std::ptrdiff_t bytes, const char* what) {

@@ -162,7 +162,7 @@ class buffer {
     explicit buffer(const detail::raw_view& view) noexcept : view_(view) {}
 
     ALLOT_COLD buffer outside(std::size_t offset) const noexcept {
-        report_misuse(
+        detail::report_misuse(
             {.kind = misuse::out_of_bounds,
              .heap = view_.ledger != nullptr ? view_.ledger->by->name() : "",
              .address = reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(view_.data) + offset)});
@@ -173,7 +173,7 @@ class buffer {
         if constexpr (ALLOT_CHECKED != 0) {
             if (bytes > view_.size || offset > view_.size - bytes) static_cast<void>(outside(offset));
             else if (!host_access())
-                report_misuse(
+                detail::report_misuse(
                     {.kind = misuse::no_host_access, .heap = view_.ledger->by->name(), .address = view_.data + offset});
         }
     }

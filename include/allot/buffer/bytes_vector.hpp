@@ -45,9 +45,9 @@ class bytes_vector {
         for (std::size_t i = 0; fits && i != size; ++i)
             fits = offsets.get<std::uint32_t>(i * offset_bytes) <= offsets.get<std::uint32_t>((i + 1) * offset_bytes);
         if (!fits) {
-            report_misuse({.kind = misuse::out_of_bounds,
-                           .heap = offsets ? offsets.holder()->name() : "",
-                           .address = offsets.data()});
+            detail::report_misuse({.kind = misuse::out_of_bounds,
+                                   .heap = offsets ? offsets.holder()->name() : "",
+                                   .address = offsets.data()});
             return;
         }
         offsets_ = std::move(offsets), data_ = std::move(data);

@@ -27,6 +27,7 @@
 #include <cstddef>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 /// A chunk arena.
 template <class Blocks>
@@ -35,9 +36,11 @@ concept chargeable_blocks = requires(Blocks& blocks, void* p, std::size_t n) {
     blocks.capacity_resized(p, n);
 };
 
+} // namespace detail
+
 /// Refers to a chunk arena and an account, which outlive it and its blocks.
 /// Requires: all blocks are deallocated before the account ends.
-template <chargeable_blocks Blocks> class charged_blocks {
+template <detail::chargeable_blocks Blocks> class charged_blocks {
   public:
     static constexpr std::size_t unit = Blocks::unit;           // the smallest block and alignment
     static constexpr std::size_t max_align = Blocks::max_align; // of a block

@@ -132,9 +132,9 @@ template <plain_number T> class value_vector {
             size <= values.size() / sizeof(T) &&
             (!validity || (first < SIZE_MAX - size && detail::bytes_of_bits(0, first + size) <= validity.size()));
         if (!fits) {
-            report_misuse({.kind = misuse::out_of_bounds,
-                           .heap = values ? values.holder()->name() : "",
-                           .address = values.data()});
+            detail::report_misuse({.kind = misuse::out_of_bounds,
+                                   .heap = values ? values.holder()->name() : "",
+                                   .address = values.data()});
             return;
         }
         values_ = std::move(values);

@@ -500,7 +500,7 @@ template <class Set> class chunk_arena {
         return ours && detail::is_aligned(at, unit) ? misuse::double_release : misuse::foreign_pointer;
     }
     ALLOT_COLD void report_misused(misuse kind, const void* p) const noexcept {
-        report_misuse({.kind = kind, .set = set_name(), .heap = name_, .type = "", .address = p});
+        detail::report_misuse({.kind = kind, .set = set_name(), .heap = name_, .type = "", .address = p});
     }
 
     const char* name_;

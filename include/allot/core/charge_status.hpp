@@ -32,8 +32,12 @@ enum class charge_outcome : std::uint8_t {
     queued,           // not charged yet: a reservation_request waits for it
 };
 
+namespace detail {
+
 /// Whether the bytes are charged now.
 constexpr bool is_charged(charge_outcome outcome) noexcept { return outcome <= charge_outcome::forced; }
+
+} // namespace detail
 /// Whether an arbiter ended the request: its retry scope says how to go on (oom/retry_scope.hpp).
 constexpr bool is_verdict(charge_outcome outcome) noexcept {
     return outcome == charge_outcome::rolled_back || outcome == charge_outcome::split ||
@@ -82,7 +86,7 @@ struct charge_status {
     const char* name =
         ""; // of what refused, as long-lived as its giver makes it; without a refuser, a text: the misuse
 
-    constexpr bool charged() const noexcept { return is_charged(outcome); }
+    constexpr bool charged() const noexcept { return detail::is_charged(outcome); }
     constexpr bool fitted() const noexcept { return outcome == charge_outcome::fits; }
     constexpr explicit operator bool() const noexcept { return charged(); }
 };
@@ -99,7 +103,7 @@ constexpr charge_status with_verdict(charge_status s, charge_outcome verdict) no
 /// The refusal that a verdict ended, and that could not be granted; another status as it is.
 constexpr charge_status refusal_of(charge_status s) noexcept {
     if (!is_verdict(s.outcome)) return s;
-    s.outcome = is_charged(s.refused) ? charge_outcome::over_limit : s.refused; // of one that a program made
+    s.outcome = detail::is_charged(s.refused) ? charge_outcome::over_limit : s.refused; // of one that a program made
     return s.refused = charge_outcome::fits, s;
 }
 

@@ -224,8 +224,6 @@ inline void misuse_to_stderr(const misuse_report& report) noexcept {
     std::fputs(out.c_str(), stderr);
 }
 
-} // namespace detail
-
 /// Checked builds: writes the report to standard error and aborts. Other builds: returns, and the caller does what its
 /// documentation says.
 ALLOT_COLD inline void report_misuse([[maybe_unused]] const misuse_report& report) noexcept {
@@ -234,6 +232,8 @@ ALLOT_COLD inline void report_misuse([[maybe_unused]] const misuse_report& repor
     std::abort();
 #endif
 }
+
+} // namespace detail
 
 /// Reports damage to standard error in every build; checked builds then abort, except for too_many_links.
 ALLOT_COLD inline void damage_to_stderr(void*, const misuse_report& report) noexcept {
@@ -262,5 +262,4 @@ inline void leaks_to_stderr(void*, std::string_view report) noexcept {
 }
 
 } // namespace detail
-
 } // namespace allot::inline ALLOT_ABI

@@ -11,6 +11,7 @@
 
 namespace allot::inline ALLOT_ABI {
 namespace device {
+namespace detail {
 
 /// The failure of a code of the CUDA runtime or driver.
 constexpr failure failure_of_cuda(int code) noexcept {
@@ -43,8 +44,6 @@ constexpr failure failure_of_cuda(int code) noexcept {
     default: return code >= 900 && code <= 908 ? failure::not_permitted_in_capture : failure::other;
     }
 }
-
-namespace detail {
 
 inline error cuda_error(int code, const char* call) noexcept {
     (void)cudaGetLastError();

@@ -39,11 +39,14 @@ template <class Api> class current_device {
     bool changed_ = false;
 };
 
+namespace detail {
+
 /// Whether the handle names another stream where another device is current, or on another thread.
 template <class Api> bool is_default_stream(typename Api::stream_type stream) noexcept {
     return stream == typename Api::stream_type{} || stream == Api::legacy_stream() ||
            stream == Api::per_thread_stream();
 }
 
+} // namespace detail
 } // namespace device
 } // namespace allot::inline ALLOT_ABI

@@ -48,12 +48,16 @@ constexpr std::string_view text_of(failure kind) noexcept {
     return texts[static_cast<std::size_t>(kind)];
 }
 
+namespace detail {
+
 /// The CUDA code of a kind.
 constexpr int native_code(failure kind) noexcept {
     constexpr int codes[] = {0, 2, 100, 1, 400, 101, 801, 800, 900, 719, 4, 999};
     static_assert(std::size(codes) == static_cast<std::size_t>(failure::other) + 1);
     return codes[static_cast<std::size_t>(kind)];
 }
+
+} // namespace detail
 
 /// The error of one call; success if kind is failure::none.
 struct error {

@@ -76,7 +76,7 @@ template <class Api> class device_segments {
     device::result<device_piece> grow(std::size_t bytes) noexcept {
         initialize();
         if (!pieces_.reserve(memory_, n_ + 1))
-            return device::error{"metadata", device::native_code(device::failure::out_of_memory),
+            return device::error{"metadata", device::detail::native_code(device::failure::out_of_memory),
                                  device::failure::out_of_memory};
         const std::uintptr_t address = find_gap(bytes);
         if (address == 0) return add_plain(bytes);

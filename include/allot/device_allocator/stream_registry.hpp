@@ -241,7 +241,7 @@ template <class Api> class stream_registry {
     bool is_same(entry& e) noexcept {
         const auto now = api_.stream_id(e.handle);
         if (now && *now == e.id) return true;
-        if (!device::is_default_stream<Api>(e.handle)) e.gone = true; // destroyed without leave()
+        if (!device::detail::is_default_stream<Api>(e.handle)) e.gone = true; // destroyed without leave()
         return false;
     }
     // Under per-thread default streams, a null handle is the per-thread stream.

@@ -144,7 +144,7 @@ class arbiter final : public judged_by, allot::detail::judge {
     bool has_signals() const noexcept override { return tasks_.signals_due.load(std::memory_order_relaxed); }
     void deliver() noexcept override { tasks_.deliver(); }
     void check_no_root() const noexcept {
-        if (!roots.empty()) report_misuse({.kind = misuse::living_root});
+        if (!roots.empty()) allot::detail::report_misuse({.kind = misuse::living_root});
     }
 
     detail::task_register tasks_;

@@ -41,9 +41,10 @@ ALLOT_OUTLINE task_stats total_stats(const task_register& of) noexcept {
 // Reports tasks and resources that have not ended as misuse.
 inline void check_all_ended(const task_register& of) noexcept {
     for (task_id id = 0; id != of.states.tasks().size(); ++id)
-        if (of.states.tasks()[id].used) report_misuse({.kind = misuse::living_task, .task = of.tasks[id].name});
+        if (of.states.tasks()[id].used)
+            allot::detail::report_misuse({.kind = misuse::living_task, .task = of.tasks[id].name});
     for (const machine::resource& r : of.states.resources())
-        if (r.used) report_misuse({.kind = misuse::living_task});
+        if (r.used) allot::detail::report_misuse({.kind = misuse::living_task});
 }
 // "thread 3 is blocked: waits for 64 KiB (host)". Requires the lock.
 inline void write_thread(text_writer& out, const task_register& of, thread_id id) noexcept {

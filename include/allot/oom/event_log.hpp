@@ -133,9 +133,10 @@ class event_log {
         case event::scope_ended: return has_thread && m[c.thread].scopes != 0;
         case event::barred: return has_thread && (c.detail != 0 || m.owner_of(m[c.thread]).barred != 0);
         case event::failed:
-            return has_thread && c.detail <= (failed_by_own_limit | failed_held_back) &&
-                   ((c.detail & failed_by_own_limit) == 0 || (m[c.thread].task != no_id && m[c.thread].others.empty()));
-        default: return has_thread && static_cast<std::size_t>(c.what) < all_events;
+            return has_thread && c.detail <= (detail::failed_by_own_limit | detail::failed_held_back) &&
+                   ((c.detail & detail::failed_by_own_limit) == 0 ||
+                    (m[c.thread].task != no_id && m[c.thread].others.empty()));
+        default: return has_thread && static_cast<std::size_t>(c.what) < detail::all_events;
         }
     }
     void add(const log_entry& e) noexcept {

@@ -141,7 +141,7 @@ class machine : public situation {
             t.joins = threads_[joins].joins != no_id ? threads_[joins].joins : joins;
             t.scopes = 1;
         }
-        t.state = after(thread_state::unknown, event::started);
+        t.state = detail::after(thread_state::unknown, event::started);
         ++states_[static_cast<std::size_t>(t.state)];
         spoil_attempts_of_others(id);
         return id;
@@ -229,7 +229,7 @@ class machine : public situation {
     template <class Sink> bool step(thread_id id, event by, Sink sink) {
         thread& t = threads_[id];
         const bool was_refused = by == event::thrown && std::exchange(t.refused, false);
-        if (!is_legal(t.state, by)) return was_refused;
+        if (!detail::is_legal(t.state, by)) return was_refused;
         const bool was_alone = t.alone; // which ends with each event but that of a new try
         if (by != event::announced) t.alone = false;
         const thread& owner = owner_of(t);
@@ -263,7 +263,7 @@ class machine : public situation {
     /// A request begins to be made again: running -> alloc.
     template <class Sink> bool announce(thread_id id, memory_kind kind, std::size_t bytes, Sink sink) {
         thread& t = threads_[id];
-        if (!is_legal(t.state, event::announced)) return false;
+        if (!detail::is_legal(t.state, event::announced)) return false;
         t.refused = false; // a request before it was
         t.memory = kind;
         t.bytes = bytes;
@@ -276,9 +276,9 @@ class machine : public situation {
     bool fail(thread_id id, std::uint8_t why, Sink sink, std::size_t unknown = 0, std::size_t free = 0,
               std::int64_t share = 0) {
         thread& t = threads_[id];
-        if (is_legal(t.state, event::failed)) {
-            note(t.own, (why & failed_by_own_limit) != 0, owns_);
-            t.held_back = (why & failed_held_back) != 0;
+        if (detail::is_legal(t.state, event::failed)) {
+            note(t.own, (why & detail::failed_by_own_limit) != 0, owns_);
+            t.held_back = (why & detail::failed_held_back) != 0;
             t.unknown = unknown;
             t.free = free;
             if (t.task != no_id) tasks_[t.task].share = std::max(tasks_[t.task].share, share);
@@ -313,7 +313,7 @@ class machine : public situation {
     void leave_scope(thread_id id, bool done, std::size_t free, Sink sink, std::int64_t keeps = -1) {
         thread& t = threads_[id];
         t.runs_on = 0;
-        if (--t.scopes == 0 && is_legal(t.state, event::woken)) wake(id, sink); // it has nothing to begin again
+        if (--t.scopes == 0 && detail::is_legal(t.state, event::woken)) wake(id, sink); // it has nothing to begin again
         if (t.scopes != 0) return; // a rollback begins the outermost scope again
         t.attempts = 0;            // other work has the whole budget again
         t.has_split = false;
@@ -398,7 +398,7 @@ class machine : public situation {
 
     template <class Sink> void set(thread_id id, event by, Sink& sink) {
         thread& t = threads_[id];
-        const thread_state from = std::exchange(t.state, after(t.state, by));
+        const thread_state from = std::exchange(t.state, detail::after(t.state, by));
         t.runs_on = 0;
         --states_[static_cast<std::size_t>(from)];
         ++states_[static_cast<std::size_t>(t.state)];
@@ -430,8 +430,8 @@ class machine : public situation {
         for (thread_id t = 0; t != threads_.size(); ++t) {
             thread& each = threads_[t];
             const bool is_told = t == id || &each == &owner || each.state == thread_state::blocked;
-            if (!each.used || &owner_of(each) != &owner || !is_told || !is_legal(each.state, event::rolled_back))
-                continue;
+            const bool may_be = detail::is_legal(each.state, event::rolled_back);
+            if (!each.used || &owner_of(each) != &owner || !is_told || !may_be) continue;
             each.alone = false;
             set(t, event::rolled_back, sink);
         }
@@ -480,10 +480,10 @@ class machine : public situation {
         if (in(thread_state::blocked) != 0 || rolled_back() == 0) return;
         bool in_scope = false;
         for (std::int64_t shares = shares_in_use(in_scope);; in_scope = true) {
-            const thread_id id = find(true, [](const thread& t) { return is_legal(t.state, event::woken); });
+            const thread_id id = find(true, [](const thread& t) { return detail::is_legal(t.state, event::woken); });
             if (id == no_id) return;
             shares += needs(threads_[id]);
-            if ((!nothing || in_scope) && shares > whole_share && !rules_.all_are_woken) return;
+            if ((!nothing || in_scope) && shares > detail::whole_share && !rules_.all_are_woken) return;
             wake(id, sink);
         }
     }

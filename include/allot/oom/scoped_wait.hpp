@@ -95,7 +95,7 @@ class latch {
     /// nothing, and checked builds report it.
     void count_down() noexcept {
         if (ALLOT_LIKELY(post(event::let_go))) return left_.count_down();
-        if constexpr (ALLOT_CHECKED != 0) report_misuse({.kind = misuse::open_latch});
+        if constexpr (ALLOT_CHECKED != 0) allot::detail::report_misuse({.kind = misuse::open_latch});
     }
     void wait() const noexcept;
     bool try_wait() const noexcept { return left_.try_wait(); }
@@ -109,10 +109,14 @@ class latch {
     std::latch left_;
 };
 
+namespace detail {
+
 struct for_pool_t {};
 struct outside_t {};
-inline constexpr for_pool_t for_pool{};
-inline constexpr outside_t outside{};
+
+} // namespace detail
+inline constexpr detail::for_pool_t for_pool{};
+inline constexpr detail::outside_t outside{};
 
 /// The calling thread waits, from construction to destruction. One inside another is what it waits for meanwhile.
 class scoped_wait {
@@ -122,8 +126,8 @@ class scoped_wait {
     /// For what another thread does before it counts the latch down: a future, a queue.
     explicit scoped_wait(const latch& l) noexcept : scoped_wait(l.open_) {}
     explicit scoped_wait(const task& t) noexcept : scoped_wait(task_thread::now(t.by()), waits_for::task, t.id()) {}
-    explicit scoped_wait(for_pool_t) noexcept : scoped_wait(task_thread::now(), waits_for::pool, no_id) {}
-    explicit scoped_wait(outside_t) noexcept : scoped_wait(task_thread::now(), waits_for::outside, no_id) {}
+    explicit scoped_wait(detail::for_pool_t) noexcept : scoped_wait(task_thread::now(), waits_for::pool, no_id) {}
+    explicit scoped_wait(detail::outside_t) noexcept : scoped_wait(task_thread::now(), waits_for::outside, no_id) {}
     scoped_wait(const scoped_wait&) = delete;
     scoped_wait& operator=(const scoped_wait&) = delete;
     ~scoped_wait() {

@@ -214,7 +214,7 @@ class situation {
         return p == q ? a < b : is_before(p, q);
     }
     ALLOT_OUTLINE bool valid() const noexcept {
-        std::array<std::uint32_t, thread_states> states{};
+        std::array<std::uint32_t, detail::thread_states> states{};
         std::uint32_t owns = 0, delayed = 0, may_run = 0;
         for (task_id id = 0; id != tasks_.size(); ++id)
             for (const thread_id t : tasks_[id].threads)
@@ -383,7 +383,7 @@ class situation {
     }
     // What the thread's task may need beside what it keeps; all where that is not known.
     std::int64_t needs(const thread& t) const noexcept {
-        if (t.task == no_id || tasks_[t.task].share == 0) return whole_share;
+        if (t.task == no_id || tasks_[t.task].share == 0) return detail::whole_share;
         return std::max(tasks_[t.task].share - tasks_[t.task].keeps, std::int64_t{0});
     }
     // Of all tasks, as far as known: what each keeps, and what it may need beside while a thread of it is in a scope,
@@ -446,9 +446,9 @@ class situation {
     std::vector<thread> threads_;
     std::vector<task> tasks_;
     std::vector<resource> resources_;
-    std::array<outside, 2> outside_{};                   // by memory_kind
-    std::array<std::uint32_t, thread_states> states_{};  // threads in each
-    std::uint32_t owns_ = 0, delayed_ = 0, may_run_ = 0; // threads with these marks
+    std::array<outside, 2> outside_{};                          // by memory_kind
+    std::array<std::uint32_t, detail::thread_states> states_{}; // threads in each
+    std::uint32_t owns_ = 0, delayed_ = 0, may_run_ = 0;        // threads with these marks
     delay delay_ = delay::none;
     std::uint64_t delays_ = 0;
     bool time_runs_ = false; // of a delay for waits or runners, until one of them, or a request, has gone on

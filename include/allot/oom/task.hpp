@@ -82,7 +82,7 @@ class task {
     void check_no_thread() const noexcept {
         for (const machine::thread& t : by_.tasks().states.threads())
             if (t.used && (t.task == id_ || std::find(t.others.begin(), t.others.end(), id_) != t.others.end()))
-                report_misuse({.kind = misuse::living_task_thread, .task = by_.tasks().tasks[id_].name});
+                allot::detail::report_misuse({.kind = misuse::living_task_thread, .task = by_.tasks().tasks[id_].name});
     }
 
     arbiter& by_;
@@ -199,7 +199,7 @@ class task_thread : detail::thread_token {
 
     static const task_thread* thread_of(const auto& scope) noexcept {
         if constexpr (ALLOT_CHECKED != 0)
-            if (scope.here_ == nullptr) report_misuse({.kind = misuse::inactive_scope});
+            if (scope.here_ == nullptr) allot::detail::report_misuse({.kind = misuse::inactive_scope});
         return scope.here_;
     }
     explicit task_thread(const task_thread* joins)
@@ -235,7 +235,7 @@ class task_thread : detail::thread_token {
         }
         if (memory == nullptr) return -1;
         const account& all = memory->root();
-        return share_of(memory->used(), all.used() + all.headroom());
+        return detail::share_of(memory->used(), all.used() + all.headroom());
     }
     // Whether free memory is whole now.
     bool gather_if_alone() noexcept {
@@ -258,12 +258,12 @@ class task_thread : detail::thread_token {
     void check_no_scope() const noexcept {
         const machine::thread& t = tasks().states[thread];
         if (t.scopes > joins_ || t.barred != 0 || wait_ != nullptr)
-            report_misuse({.kind = misuse::living_scope, .task = task_name()});
+            allot::detail::report_misuse({.kind = misuse::living_scope, .task = task_name()});
     }
     bool is_own(const task& t) const noexcept {
         if (ALLOT_LIKELY(&t.by() == &decider)) return true;
         if constexpr (ALLOT_CHECKED != 0)
-            report_misuse({.kind = misuse::other_arbiter, .task = t.by().tasks().name_of(t.id())});
+            allot::detail::report_misuse({.kind = misuse::other_arbiter, .task = t.by().tasks().name_of(t.id())});
         return false;
     }
     // While this token lives, the outer one of the same arbiter does nothing. Requires the arbiter's lock.

@@ -75,7 +75,7 @@ void take_out(Token*& innermost, Token& ending, Token* Token::* outer, misuse to
     Token** at = &innermost;
     while (*at != nullptr && *at != &ending) at = &((*at)->*outer);
     if (ALLOT_UNLIKELY(at != &innermost || *at == nullptr))
-        report_misuse({.kind = *at == nullptr ? misuse::ended_elsewhere : too_early, .task = task});
+        allot::detail::report_misuse({.kind = *at == nullptr ? misuse::ended_elsewhere : too_early, .task = task});
     if (*at != nullptr) *at = ending.*outer;
 }
 // The innermost token of the calling thread for a task of this arbiter; null: none.

@@ -25,12 +25,16 @@ enum class thread_state : std::uint8_t {
     split_throw,  // is to make its input smaller: it throws split_and_retry_out_of_memory
     remove_throw, // was removed while it slept: its request is refused for good
 };
+namespace detail {
+
 inline constexpr std::size_t thread_states = 10;
+
+} // namespace detail
 
 constexpr std::string_view text_of(thread_state s) noexcept {
     constexpr std::string_view texts[] = {"unknown",    "running",   "alloc", "alloc_free",  "blocked",
                                           "bufn_throw", "bufn_wait", "bufn",  "split_throw", "remove_throw"};
-    static_assert(std::size(texts) == thread_states);
+    static_assert(std::size(texts) == detail::thread_states);
     return texts[static_cast<std::size_t>(s)];
 }
 

@@ -16,6 +16,7 @@
 
 namespace allot::inline ALLOT_ABI {
 namespace oom {
+namespace detail {
 
 struct transition {
     thread_state from;
@@ -96,17 +97,14 @@ inline constexpr auto transitions = [] {
     });
 }();
 
-namespace detail {
-
 inline constexpr allot::detail::step_table<thread_state, event, thread_states, events> transition_table{transitions};
 static_assert(!transition_table.is_ambiguous(), "allot: two transitions of one state and event");
-
-} // namespace detail
 
 /// Whether the event may come to a thread in this state.
 constexpr bool is_legal(thread_state from, event by) noexcept { return detail::transition_table.is_legal(from, by); }
 /// The state after the event; the same state if it is not legal.
 constexpr thread_state after(thread_state from, event by) noexcept { return detail::transition_table.after(from, by); }
 
+} // namespace detail
 } // namespace oom
 } // namespace allot::inline ALLOT_ABI

@@ -59,30 +59,34 @@ struct frame {
     }
 };
 
+namespace detail {
+
 inline constexpr std::size_t frame_align = 8;
 inline constexpr std::size_t frame_header = 8;
+
+} // namespace detail
 
 /// Requires: the bytes, as of a packet, and the types outlive it; the bytes are aligned to 8.
 class frame_reader {
   public:
     frame_reader(std::span<const std::byte> of, std::span<const frame_type> types) noexcept : of_(of), types_(types) {
-        ALLOT_ASSERT((reinterpret_cast<std::uintptr_t>(of.data()) & (frame_align - 1)) == 0,
+        ALLOT_ASSERT((reinterpret_cast<std::uintptr_t>(of.data()) & (detail::frame_align - 1)) == 0,
                      "frames are read from bytes that are aligned to 8");
     }
 
     /// The next row. None: there is no more, or error() says what is wrong with it; then it stays there.
     std::optional<frame> next() noexcept {
         if (error_ != frame_error::none || at_ == of_.size()) return std::nullopt;
-        if (of_.size() - at_ < frame_header) return wrong(frame_error::truncated);
+        if (of_.size() - at_ < detail::frame_header) return wrong(frame_error::truncated);
         const std::byte* const p = of_.data() + at_;
         const std::size_t bytes = detail::load_little<std::uint32_t>(p);
         const auto type = detail::load_little<std::uint32_t>(p + 4);
-        const std::size_t whole = frame_header + detail::align_up(bytes, frame_align);
+        const std::size_t whole = detail::frame_header + detail::align_up(bytes, detail::frame_align);
         if (whole > of_.size() - at_) return wrong(frame_error::truncated);
         if (type >= types_.size()) return wrong(frame_error::unknown_type);
         if (bytes < types_[type].least || bytes > types_[type].most) return wrong(frame_error::wrong_bytes);
         at_ += whole;
-        return frame{{bytes != 0 ? p + frame_header : p, bytes}, type}; // the end may be in another packet
+        return frame{{bytes != 0 ? p + detail::frame_header : p, bytes}, type}; // the end may be in another packet
     }
     frame_error error() const noexcept { return error_; }
     /// Of the next frame, or of the wrong one.
@@ -106,14 +110,14 @@ class frame_writer {
 
     /// False, and nothing is written: there is no room, or the row has more bytes than a frame can say.
     bool add(const void* row, std::size_t bytes, std::uint32_t type) noexcept {
-        if (bytes > UINT32_MAX - frame_align) return false;
-        const std::size_t whole = frame_header + detail::align_up(bytes, frame_align);
+        if (bytes > UINT32_MAX - detail::frame_align) return false;
+        const std::size_t whole = detail::frame_header + detail::align_up(bytes, detail::frame_align);
         if (whole > into_.size() - at_) return false;
         std::byte* const p = into_.data() + at_;
         detail::store_little(p, static_cast<std::uint32_t>(bytes));
         detail::store_little(p + 4, type);
-        if (bytes != 0) std::memcpy(p + frame_header, row, bytes);
-        std::memset(p + frame_header + bytes, 0, whole - frame_header - bytes);
+        if (bytes != 0) std::memcpy(p + detail::frame_header, row, bytes);
+        std::memset(p + detail::frame_header + bytes, 0, whole - detail::frame_header - bytes);
         at_ += whole;
         return true;
     }

@@ -136,7 +136,7 @@ class packet {
     ALLOT_COLD void refuse(std::size_t bytes) const noexcept {
         char text[64];
         text_writer{text}.put("packet: ").number(bytes).put(" bytes of ").number(capacity());
-        report_misuse({.kind = misuse::out_of_bounds, .heap = text, .address = this->bytes().data()});
+        detail::report_misuse({.kind = misuse::out_of_bounds, .heap = text, .address = this->bytes().data()});
     }
     static charge_status none() noexcept { return {.outcome = charge_outcome::misused}; }
 
@@ -211,7 +211,7 @@ class packets {
         if (s.packets == 0) return;
         char text[64];
         text_writer{text}.put("packets: ").number(s.packets).put(", with links: ").number(s.links);
-        report_misuse({.kind = misuse::living_handle, .heap = text, .arena = source_.blocks.name()});
+        detail::report_misuse({.kind = misuse::living_handle, .heap = text, .arena = source_.blocks.name()});
     }
 
     /// A packet that fill(std::span<std::byte>) has written: it returns how many bytes, as recv() does. None: it has
@@ -315,7 +315,7 @@ row_ptr<T> take(Manager& rows, row_ptr<T> row, std::size_t bytes = sizeof(T), st
     if (!in) return row;
     const auto offset = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(row.get()) - in.bytes().data());
     if (in.at(offset, bytes) == nullptr) {
-        report_misuse({.kind = misuse::out_of_bounds, .heap = "packet", .address = row.get()});
+        detail::report_misuse({.kind = misuse::out_of_bounds, .heap = "packet", .address = row.get()});
         return row;
     }
     const std::size_t needed = detail::max(bytes, std::size_t{1}) * (in.links() - 1); // without this function's

@@ -59,7 +59,7 @@ class page_arena {
         bounds_.owners = reinterpret_cast<detail::page_owner*>(tables_of(range).owners);
     }
     ALLOT_OUTLINE_WARM ~page_arena() {
-        if (level_.has_tenants()) report_misuse({.kind = misuse::living_handle, .arena = name()});
+        if (level_.has_tenants()) detail::report_misuse({.kind = misuse::living_handle, .arena = name()});
     }
     page_arena(const page_arena&) = delete;
     page_arena& operator=(const page_arena&) = delete;

@@ -110,7 +110,7 @@ class reclaimer {
         tells_(*home_, bytes, detail::arrival::expected);
     }
     ~reclaimer() {
-        if (home_ != nullptr) report_misuse({.kind = misuse::living_reclaimer, .heap = name_});
+        if (home_ != nullptr) detail::report_misuse({.kind = misuse::living_reclaimer, .heap = name_});
     }
 
   private:

@@ -119,7 +119,7 @@ inline void write_accounts_json(text_writer& out, const account& top,
     const detail::account_path path = top.path();
     detail::put_accounts(
         out, which, [&](auto put) { top.visit([&](const account_stats& f, const account&) { put(f); }); },
-        [&](json_writer& json) {
+        [&](detail::json_writer& json) {
             if (&top == &top.root()) json.put("tree", top.tree_number());
             else json.put("path", path.text());
         });
@@ -144,7 +144,7 @@ inline void write_accounts_json(text_writer& out, const account_peak& at,
                                 account_numbers which = account_numbers::all) noexcept {
     detail::put_accounts(
         out, which, [&](auto put) { at.visit(put); },
-        [&](json_writer& json) {
+        [&](detail::json_writer& json) {
             json.put("tree", at.tree_number()).put("charged", at.charged()).put("promised", at.promised());
         });
 }

@@ -35,7 +35,7 @@ template <class Set> void write_report(text_writer& out, const chunk_arena<Set>&
 
 /// Writes the report as one JSON object.
 template <class Set> void write_report_json(text_writer& out, const chunk_arena<Set>& blocks) noexcept {
-    json_writer json{out};
+    detail::json_writer json{out};
     const chunk_stats f = blocks.stats();
     const auto pages = blocks.arena().stats();
     json.open().put("chunk_arena", blocks.name()).put("set", type_name<Set>()).put("chunk_bytes", blocks.chunk_bytes());

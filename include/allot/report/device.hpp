@@ -19,7 +19,7 @@ namespace allot::inline ALLOT_ABI {
 
 /// Writes the report as one JSON object.
 template <class Set> void write_report_json(text_writer& out, const device_allocator<Set>& gpu) noexcept {
-    json_writer json{out};
+    detail::json_writer json{out};
     const device_stats f = gpu.stats();
     json.open().put("allocator", gpu.name()).put("set", type_name<Set>());
     if constexpr (requires { gpu.account(); }) json.put("account", gpu.account().path().text());

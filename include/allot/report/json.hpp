@@ -15,6 +15,7 @@
 #include <string_view>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 /// A writer of JSON; each call returns the writer, so calls chain.
 class json_writer {
@@ -82,4 +83,5 @@ class json_writer {
     bool comma_ = false;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

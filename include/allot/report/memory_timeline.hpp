@@ -36,11 +36,15 @@ namespace allot::inline ALLOT_ABI {
 
 /// What a mark says.
 enum class timeline_event : unsigned char { wait, rollback, split, spill, refusal, note };
+namespace detail {
+
 inline constexpr std::size_t timeline_events = 6;
+
+} // namespace detail
 
 constexpr std::string_view text_of(timeline_event e) noexcept {
     constexpr std::string_view texts[] = {"wait", "rollback", "split", "spill", "refusal", "note"};
-    static_assert(std::size(texts) == timeline_events);
+    static_assert(std::size(texts) == detail::timeline_events);
     return texts[static_cast<std::size_t>(e)];
 }
 
@@ -213,7 +217,7 @@ class memory_timeline {
         interval = std::max(2 * interval, (last_ - first_) / most + 1);
         for (;; interval *= 2) {
             std::size_t n = 0;
-            std::array<std::size_t, timeline_events> last; // of each kind: the last entry that is kept
+            std::array<std::size_t, detail::timeline_events> last; // of each kind: the last entry that is kept
             last.fill(SIZE_MAX);
             for (std::size_t i = 0; i != all.size(); ++i) {
                 std::size_t& same = last[kind_of(all[i])];
@@ -253,7 +257,7 @@ ALLOT_OUTLINE void write_timeline_json(text_writer& out, const memory_timeline& 
     std::uint64_t first = UINT64_MAX;
     line.visit_samples([&](const timeline_sample& s) { first = std::min(first, s.ns); });
     line.visit_marks([&](const timeline_mark& m) { first = std::min(first, m.ns); });
-    json_writer json{out};
+    detail::json_writer json{out};
     json.open().put("interval_ns", line.interval());
     if (of != nullptr) json.key("account").open().put("name", of->name).put("limit", of->limit).close();
     const detail::timeline_accounts* const by = line.accounts();

@@ -105,7 +105,7 @@ template <class Rows> void write_page_usage(text_writer& out, const Rows& rows) 
 /// ..]}. Kinds are untouched, free, free_dirty, slots, huge (one run per row) and other.
 template <class Rows> void write_page_usage_json(text_writer& out, const Rows& rows) noexcept {
     const page_arena& arena = rows.arena();
-    json_writer json{out};
+    detail::json_writer json{out};
     json.open().put("arena", arena.name()).put("page_bytes", arena.page_bytes()).put("pages", arena.page_count());
     json.key("runs").open('[');
     char run = 0;

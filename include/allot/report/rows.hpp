@@ -91,7 +91,7 @@ template <class Rows> void write_report(text_writer& out, const Rows& rows) noex
 
 /// Writes the report as one JSON object.
 template <class Rows> void write_report_json(text_writer& out, const Rows& rows) noexcept {
-    json_writer json{out};
+    detail::json_writer json{out};
     const auto now = rows.stats();
     const auto pages = rows.arena().stats();
     json.open().put("manager", rows.name()).put("set", type_name<typename Rows::set>());

@@ -41,7 +41,7 @@ template <class Rows> void write_trace(text_writer& out, const Rows& rows) noexc
 
 /// Writes the trace as one JSON object.
 template <class Rows> void write_trace_json(text_writer& out, const Rows& rows) noexcept {
-    json_writer json{out};
+    detail::json_writer json{out};
     json.open().put("displayTimeUnit", "ns").key("traceEvents").open('[');
     json.open()
         .put("name", "process_name")
@@ -53,7 +53,7 @@ template <class Rows> void write_trace_json(text_writer& out, const Rows& rows) 
         .close()
         .close();
     const auto start = [&](std::string_view name, const char* phase, const traced_event& e,
-                           std::uint64_t ns) -> json_writer& {
+                           std::uint64_t ns) -> detail::json_writer& {
         json.open().put("name", name).put("cat", "allot").put("ph", phase).put("pid", 1u);
         return json.put("tid", detail::thread_number(e.thread)).key("ts").decimal(ns / 10); // microseconds
     };

@@ -69,10 +69,16 @@ enum class event : std::uint8_t {
     held_outside, // bytes, by no task, until `returned`; detail: memory_kind
     returned,     // the same
 };
+namespace detail {
+
 inline constexpr std::uint8_t failed_by_own_limit = 1; // a limit of its task alone refuses
 inline constexpr std::uint8_t failed_held_back = 2;    // it fits, but goes behind one that is due
 inline constexpr std::int64_t whole_share = 1 << 20;   // of what tasks may have
-inline constexpr std::size_t events = 18;              // that change a thread's state
+
+} // namespace detail
+inline constexpr std::size_t events = 18; // that change a thread's state
+namespace detail {
+
 inline constexpr std::size_t all_events = 39;
 
 // In parts of `whole_share`, rounded up; 0 of no bytes, and where tasks may have none.
@@ -82,6 +88,8 @@ constexpr std::int64_t share_of(std::size_t bytes, std::size_t all) noexcept {
     return share < 1 ? 1 + static_cast<std::int64_t>(share * static_cast<double>(whole_share)) : whole_share;
 }
 
+} // namespace detail
+
 constexpr std::string_view text_of(event e) noexcept {
     constexpr std::string_view texts[] = {
         "started", "announced",   "granted",      "failed",      "given_up",       "thrown",         "ready",
@@ -90,7 +98,7 @@ constexpr std::string_view text_of(event e) noexcept {
         "overdue", "waited_long", "scope_begun",  "scope_ended", "barred",         "waits",          "covered",
         "joined",  "left",        "task_begun",   "task_ended",  "resource_begun", "resource_ended", "held",
         "let_go",  "refunded",    "held_outside", "returned"};
-    static_assert(sizeof texts / sizeof *texts == all_events);
+    static_assert(sizeof texts / sizeof *texts == detail::all_events);
     return texts[static_cast<std::size_t>(e)];
 }
 

@@ -138,8 +138,8 @@ struct waiter {
     bool recalls_credit() const noexcept { return queued != nullptr || looks; }
     // For its arbiter: the detail of oom::event::failed.
     std::uint8_t how_it_failed() const noexcept {
-        return static_cast<std::uint8_t>((own ? oom::failed_by_own_limit : 0) |
-                                         (held_back ? oom::failed_held_back : 0));
+        return static_cast<std::uint8_t>((own ? oom::detail::failed_by_own_limit : 0) |
+                                         (held_back ? oom::detail::failed_held_back : 0));
     }
     waiter* next = nullptr; // in the queue, a ring
     waiter* prev = nullptr;

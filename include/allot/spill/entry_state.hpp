@@ -24,6 +24,8 @@ namespace allot::inline ALLOT_ABI {
 namespace spill {
 
 enum class entry_state : std::uint8_t { here, both, leaving, freeing, away, reading };
+namespace detail {
+
 inline constexpr std::size_t entry_states = 6;
 
 enum class entry_event : std::uint8_t {
@@ -67,18 +69,16 @@ inline constexpr auto entry_steps = [] {
     });
 }();
 
-namespace detail {
-
 inline constexpr allot::detail::step_table<entry_state, entry_event, entry_states, entry_events> entry_table{
     entry_steps};
 static_assert(!entry_table.is_ambiguous(), "allot: two steps of one state and event");
-
-} // namespace detail
 
 /// Whether the event may come to an entry in this state.
 constexpr bool is_legal(entry_state from, entry_event by) noexcept { return detail::entry_table.is_legal(from, by); }
 /// The state after the event; the same state if it is not legal.
 constexpr entry_state after(entry_state from, entry_event by) noexcept { return detail::entry_table.after(from, by); }
+
+} // namespace detail
 /// Whether its bytes are in memory.
 constexpr bool is_in_memory(entry_state s) noexcept { return s <= entry_state::leaving; }
 constexpr const char* text_of(entry_state s) noexcept {

@@ -67,7 +67,7 @@ class store final : public reclaimer {
     using entry = detail::store_entry;
     using object = detail::stored_object;
     using state = spill::entry_state;
-    using event = spill::entry_event;
+    using event = spill::detail::entry_event;
     using guard = detail::lock_guard<detail::sys::mutex>;
     using pin_kind = detail::pin_kind;
     using permit = detail::write_backoff::permit;
@@ -85,7 +85,8 @@ class store final : public reclaimer {
     }
     ALLOT_OUTLINE ~store() {
         of_.remove(*this);
-        if (ALLOT_CHECKED != 0 && stats_.entries != 0) report_misuse({.kind = misuse::living_handle, .heap = name()});
+        if (ALLOT_CHECKED != 0 && stats_.entries != 0)
+            detail::report_misuse({.kind = misuse::living_handle, .heap = name()});
     }
 
     /// Takes the object over; from now on its memory may leave. docs/spill.md has the types.
@@ -186,7 +187,7 @@ class store final : public reclaimer {
         std::unique_ptr<detail::entry_group> emptied;
         {
             const guard hold(lock_);
-            if (ALLOT_CHECKED != 0 && e.pins != 0) report_misuse({.kind = misuse::living_pin, .heap = name()});
+            if (ALLOT_CHECKED != 0 && e.pins != 0) detail::report_misuse({.kind = misuse::living_pin, .heap = name()});
             if (moves(e)) { // inside a call of a user's code
                 e.is_orphan = true;
                 return;
@@ -358,8 +359,8 @@ class store final : public reclaimer {
   private:
     static bool moves(const entry& e) noexcept { return e.is_moved() && e.mover == detail::sys::thread_token(); }
     static void step(entry& e, event by) noexcept {
-        ALLOT_ASSERT(spill::is_legal(e.state, by), "an entry's state takes the event");
-        e.state = spill::after(e.state, by);
+        ALLOT_ASSERT(spill::detail::is_legal(e.state, by), "an entry's state takes the event");
+        e.state = spill::detail::after(e.state, by);
     }
 
     bool try_add(entry& e, oom::task_id task, const oom::priority& place,
@@ -457,11 +458,11 @@ class store final : public reclaimer {
             if (e.pins != 0) return leave_step::cancelled;
         }
         if (!e.object->may_leave()) {
-            report_misuse({.kind = misuse::other_views, .heap = name()});
+            detail::report_misuse({.kind = misuse::other_views, .heap = name()});
             return leave_step::stays;
         }
         if (e.kept.is_written()) {
-            if (!e.object->is_as_kept()) report_misuse({.kind = misuse::changed_while_read, .heap = name()});
+            if (!e.object->is_as_kept()) detail::report_misuse({.kind = misuse::changed_while_read, .heap = name()});
             return leave_step::is_kept;
         }
         if (!e.kept.has_room(e.bytes)) e.kept = kept_bytes(home_, e.bytes);

@@ -265,7 +265,7 @@ template <class T> class stored {
         if (first == 0) return parts;
         const kept_bytes whole = entry_->in.share_of(*entry_);
         if (!whole) {
-            report_misuse({.kind = misuse::pinned_halves, .heap = entry_->in.name()});
+            detail::report_misuse({.kind = misuse::pinned_halves, .heap = entry_->in.name()});
             return parts;
         }
         home_status why;
@@ -305,7 +305,7 @@ template <class T> class stored {
     }
     stored(store& in, T& value) : stored(std::make_unique<entry>(in, storing<T>(value, in.of()))) {
         if (ALLOT_CHECKED != 0 && !entry_->by.node().is_below(in.of().node()))
-            report_misuse({.kind = misuse::not_of_store, .heap = entry_->by.name()});
+            detail::report_misuse({.kind = misuse::not_of_store, .heap = entry_->by.name()});
         entry_->hold(value);
         in.begin(*entry_);
     }
@@ -337,7 +337,7 @@ template <class T> class stored {
         return ended->in.take(*ended);
     }
     [[noreturn]] ALLOT_COLD static void raise_misused(misuse what) {
-        report_misuse({.kind = what});
+        detail::report_misuse({.kind = what});
         char line[out_of_memory::line_bytes];
         text_writer text{line};
         text.put("allot: ").put(text_of(what));

@@ -20,6 +20,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 /// What an executor knows of a task.
 struct admitted_task {
@@ -126,4 +127,5 @@ class admission {
     bool is_alone_ = false;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

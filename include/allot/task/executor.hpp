@@ -85,7 +85,7 @@ class executor final : detail::task_calls {
     /// Requires: its groups have ended.
     ALLOT_OUTLINE ~executor() {
         if (ALLOT_CHECKED != 0 && groups_.load(std::memory_order_relaxed) != 0)
-            report_misuse({.kind = misuse::living_group, .heap = memory_.name()});
+            detail::report_misuse({.kind = misuse::living_group, .heap = memory_.name()});
         stop();
     }
 
@@ -145,7 +145,7 @@ class executor final : detail::task_calls {
             for (task* t = of.unfinished.first(); t != nullptr;) {
                 task& now = *t;
                 t = of.unfinished.after(now);
-                if (const auto was = now.now; withdraws(now) && was != task_state::starting)
+                if (const auto was = now.now; withdraws(now) && was != detail::task_state::starting)
                     now.next_ended = std::exchange(ended, &now);
             }
         }
@@ -215,7 +215,7 @@ class executor final : detail::task_calls {
     // Called where a thread may wait for tasks, or runs one.
     void expects_no_task(const char* waited_for = "") const noexcept {
         if (ALLOT_CHECKED != 0 && detail::of_this_thread.runs == this)
-            report_misuse({.kind = misuse::waits_for_itself, .heap = memory_.name(), .task = waited_for});
+            detail::report_misuse({.kind = misuse::waits_for_itself, .heap = memory_.name(), .task = waited_for});
     }
     void wait(group& of) {
         expects_no_task(of.name);
@@ -224,8 +224,8 @@ class executor final : detail::task_calls {
     ALLOT_OUTLINE void wake(detail::known_task& of) noexcept override {
         const guard hold(lock_);
         if (of.of == nullptr) return;
-        const bool was_parked = of.of->now == task_state::parked;
-        step(*of.of, task_event::woke);
+        const bool was_parked = of.of->now == detail::task_state::parked;
+        step(*of.of, detail::task_event::woke);
         if (was_parked) --stats_.parked, queue(*of.of);
     }
 
@@ -234,7 +234,7 @@ class executor final : detail::task_calls {
         if (of.of == nullptr) return false;
         task& t = *of.of;
         t.number = number;
-        if (t.now == task_state::waiting) ready_.update(t, {number, t.place.at.order}), news();
+        if (t.now == detail::task_state::waiting) ready_.update(t, {number, t.place.at.order}), news();
         return true;
     }
     ALLOT_OUTLINE bool withdraw(detail::known_task& of) noexcept override {
@@ -242,7 +242,7 @@ class executor final : detail::task_calls {
         {
             const guard hold(lock_);
             ended = of.of;
-            const bool starts = ended != nullptr && ended->now == task_state::starting;
+            const bool starts = ended != nullptr && ended->now == detail::task_state::starting;
             if (ended == nullptr || !withdraws(*ended)) return false;
             if (starts) return true; // the thread that starts it ends it
         }
@@ -269,20 +269,20 @@ class executor final : detail::task_calls {
             s->is_listed = false, s->spot.signal(1); // once
         sleepers_.clear();
     }
-    static void step(task& t, task_event by) noexcept {
+    static void step(task& t, detail::task_event by) noexcept {
         ALLOT_ASSERT(detail::task_table.is_legal(t.now, by), "a task's state takes the event");
         t.now = detail::task_table.after(t.now, by);
     }
     void starts_now(task& t) noexcept {
-        step(t, task_event::started);
+        step(t, detail::task_event::started);
         if (looked_at_ == 0 && ready_.waiting() != 0 && !sleepers_.empty()) news(); // this thread looks no more
     }
     // False: it runs.
     bool withdraws(task& t) noexcept {
-        if (!detail::task_table.is_legal(t.now, task_event::withdrew)) return false;
-        if (t.now == task_state::waiting) ready_.withdraw(t);
-        else if (t.now == task_state::parked) --stats_.parked;
-        step(t, task_event::withdrew);
+        if (!detail::task_table.is_legal(t.now, detail::task_event::withdrew)) return false;
+        if (t.now == detail::task_state::waiting) ready_.withdraw(t);
+        else if (t.now == detail::task_state::parked) --stats_.parked;
+        step(t, detail::task_event::withdrew);
         return forget(t), true;
     }
     void forget(task& t) noexcept {
@@ -313,21 +313,22 @@ class executor final : detail::task_calls {
     }
     void estimate(group& of) noexcept {
         for (task* t = of.unfinished.first(); t != nullptr; t = of.unfinished.after(*t))
-            if (t->now == task_state::waiting) t->needs = needs_of(*t);
+            if (t->now == detail::task_state::waiting) t->needs = needs_of(*t);
     }
     // What becomes of a task that does not fit where nothing runs. `held`: bytes that may never come back.
-    admission::alone alone_in(std::size_t here, std::size_t held, task& t) noexcept {
+    detail::admission::alone alone_in(std::size_t here, std::size_t held, task& t) noexcept {
         group& of = t.of;
         const std::size_t least = least_of(t);
-        if (least == 0 || here >= least) return admission::alone::starts;
+        if (least == 0 || here >= least) return detail::admission::alone::starts;
         t.least = detail::min(t.least, here + 1); // what others take now is news once they refund it
         of.least = detail::min(of.least, here + 1);
         t.needs = needs_of(t);
-        if (held == 0) return admission::alone::after_others;
+        if (held == 0) return detail::admission::alone::after_others;
         if (of.waits_until == 0) of.waits_until = wait_limit{waits_for_holders_}.deadline();
-        if (detail::sys::parking::is_past(of.waits_until)) return t.is_last = true, admission::alone::after_others;
+        if (detail::sys::parking::is_past(of.waits_until))
+            return t.is_last = true, detail::admission::alone::after_others;
         wakes_at_ = detail::min(wakes_at_, of.waits_until);
-        return admission::alone::waits;
+        return detail::admission::alone::waits;
     }
 
     // ---- Without it -------------------------------------------------------------------------------------------------
@@ -443,15 +444,16 @@ class executor final : detail::task_calls {
             is_stale = before != starts_; // another one has started since that was free
             if (!is_stale) {
                 wakes_at_ = detail::sys::parking::never;
-                t = static_cast<task*>(
-                    ready_.start(free, [&](admitted_task& a) { return alone_in(here, held, static_cast<task&>(a)); }));
+                t = static_cast<task*>(ready_.start(
+                    free, [&](detail::admitted_task& a) { return alone_in(here, held, static_cast<task&>(a)); }));
             }
             if (t == nullptr && !is_stale)
                 if (const std::size_t least = ready_.least_room(); least != SIZE_MAX && least > here)
                     missing = least - here;
             if (t != nullptr) {
                 looks_at_ = 0; // those that are turned away are woken behind this start
-                step(*t, task_event::chosen), ++stats_.started, promised_ += t->needs, is_starting_ = t->needs != 0;
+                step(*t, detail::task_event::chosen), ++stats_.started, promised_ += t->needs,
+                    is_starting_ = t->needs != 0;
                 if (t->needs == 0) starts_now(*t);
                 else ++starts_;
             }
@@ -469,11 +471,11 @@ class executor final : detail::task_calls {
             is_starting_ = false;
             if (!starts) ++refused_, since_.emplace(memory_.node().tree().frees); // behind the end of its pins
             if (std::exchange(is_turned_away_, false) && (starts || news_ != seen)) news(); // which they have missed
-            if (starts && t->now == task_state::starting) return starts_now(*t), t;
+            if (starts && t->now == detail::task_state::starting) return starts_now(*t), t;
             --stats_.started;
             promised_ -= t->needs;
-            if (t->now == task_state::starting) {
-                step(*t, task_event::put_back);
+            if (t->now == detail::task_state::starting) {
+                step(*t, detail::task_event::put_back);
                 t->place.at.number = t->number; // it may have got another one
                 return ready_.put_back(*t), nullptr;
             }
@@ -529,12 +531,12 @@ class executor final : detail::task_calls {
             if (how == ending::retried) forget_attempts(t);
             if (how == ending::ran_out || how == ending::retried) t.needs = needs_of(t);
             ends = ends || of.is_cancelled;
-            step(t, ends                     ? task_event::finished
-                    : how == ending::ran_out ? task_event::ran_out
-                    : how == ending::retried ? task_event::retried
-                                             : task_event::blocked);
+            step(t, ends                     ? detail::task_event::finished
+                    : how == ending::ran_out ? detail::task_event::ran_out
+                    : how == ending::retried ? detail::task_event::retried
+                                             : detail::task_event::blocked);
             if (ends) forget(t);
-            else if (t.now == task_state::waiting) queue(t);
+            else if (t.now == detail::task_state::waiting) queue(t);
             else ++stats_.parked, news();
         }
         if (ends) end_all(of, &t);
@@ -543,11 +545,11 @@ class executor final : detail::task_calls {
     oom::arbiter& tasks_;
     account& memory_;
     const unsigned most_attempts_;
-    const task_room room_;
+    const detail::task_room room_;
     const time_span waits_for_holders_;
     mutable detail::sys::mutex lock_{detail::lock_rank::executor};
     std::optional<detail::free_news::pass> since_; // begun before the account was read
-    admission ready_;
+    detail::admission ready_;
     detail::intrusive_list<sleeper, &sleeper::place> sleepers_;
     executor_stats stats_;
     std::uint64_t order_ = 0, news_ = 0, starts_ = 0, refused_ = 0;

@@ -308,8 +308,8 @@ template <spillable T> class operand_graph {
     }
     // Requires the lock.
     static void step(node& n, event by) noexcept {
-        ALLOT_ASSERT(operand::is_legal(n.now, by), "an operand's state takes the event");
-        n.now = operand::after(n.now, by);
+        ALLOT_ASSERT(operand::detail::is_legal(n.now, by), "an operand's state takes the event");
+        n.now = operand::detail::after(n.now, by);
     }
     // An attempt begins, by its first pin or its kernel; what an attempt left that ran out of memory is over.
     void begins(node& n) noexcept {
@@ -464,7 +464,7 @@ template <spillable T> class operand_graph {
     }
     // Requires the lock. False: it runs, or is over.
     static bool withdraw(node& n) {
-        if (!operand::is_legal(n.now, event::withdrew)) return false;
+        if (!operand::detail::is_legal(n.now, event::withdrew)) return false;
         if (n.now == state::queued && !n.task.withdraw()) return false; // a thread has it
         step(n, event::withdrew);
         for (node* const i : n.inputs) --i->uses; // a result that none needs any more stays, for take()
@@ -477,7 +477,7 @@ template <spillable T> class operand_graph {
             has_ended_ = true;
             end = nodes_.size();
             for (const auto& n : nodes_)
-                if (operand::is_legal(n->now, event::withdrew)) step(*n, event::withdrew);
+                if (operand::detail::is_legal(n->now, event::withdrew)) step(*n, event::withdrew);
         }
         for (id at = 0; at != end; ++at) // later ones are withdrawn where they are added
             if (state_of(at) != state::done) finish(node_at(at));

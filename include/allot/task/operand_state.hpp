@@ -82,10 +82,10 @@ namespace detail {
 inline constexpr allot::detail::step_table<state, event, states, events> table{steps};
 static_assert(!table.is_ambiguous(), "allot: two steps of one state and event");
 
-} // namespace detail
-
 constexpr bool is_legal(state from, event by) noexcept { return detail::table.is_legal(from, by); }
 constexpr state after(state from, event by) noexcept { return detail::table.after(from, by); }
+
+} // namespace detail
 constexpr const char* text_of(state s) noexcept {
     constexpr const char* texts[] = {"waiting", "queued", "loading",   "computing",
                                      "storing", "done",   "elsewhere", "withdrawn"};

@@ -19,6 +19,7 @@
 #include <vector>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 struct queue_place {
     static constexpr std::size_t none = SIZE_MAX;
@@ -114,4 +115,5 @@ template <class Entry, queue_place Entry::* Place> class ready_queue {
     std::vector<Entry*> heap_;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

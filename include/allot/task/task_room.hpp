@@ -16,6 +16,7 @@
 #include <new>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 class task_room {
   public:
@@ -61,4 +62,5 @@ class task_room {
     const unsigned most_pressure_;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 enum class task_state : std::uint8_t {
     waiting,  // for memory and a thread
@@ -71,12 +72,8 @@ inline constexpr auto task_transitions = [] {
     });
 }();
 
-namespace detail {
-
 inline constexpr step_table<task_state, task_event, task_states, task_events> task_table{task_transitions};
 static_assert(!task_table.is_ambiguous(), "allot: two steps of one state and event");
-
-} // namespace detail
 
 constexpr const char* text_of(task_state s) noexcept {
     constexpr const char* texts[] = {"waiting", "starting", "running", "woken", "parked", "ended"};
@@ -88,4 +85,5 @@ constexpr const char* text_of(task_event e) noexcept {
     return texts[static_cast<std::size_t>(e)];
 }
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -54,7 +54,8 @@ inline oom::command failure_of(const waiter& w) noexcept {
     c.bytes = w.judged->held_by_no_task(*w.at);
     const std::size_t free = w.at->headroom(), room = sum_or_max(w.at->used(), free);
     c.free = free > w.also.bytes ? free - w.also.bytes : 0;
-    if (w.holds != nullptr) c.number = oom::share_of(sum_or_max(w.holds->used(), w.needs()), room - min(room, c.bytes));
+    if (w.holds != nullptr)
+        c.number = oom::detail::share_of(sum_or_max(w.holds->used(), w.needs()), room - min(room, c.bytes));
     return c;
 }
 // Looks for levels that ask, for this thread's free_ahead(). Requires the lock.

@@ -91,7 +91,7 @@ BUGS = {
         law=4),
     "task_is_woken_where_it_does_not_fit": bug(
         "unit/oom/machine.cpp",
-        "if ((!nothing || in_scope) && shares > whole_share && !rules_.all_are_woken) return;",
+        "if ((!nothing || in_scope) && shares > detail::whole_share && !rules_.all_are_woken) return;",
         "",
         law=4),
     "fault_hits_a_request_of_a_reclaimer": bug(

@@ -48,7 +48,7 @@ TEST_CASE("what has no bytes to give is refused at compile time", "[adapt]") {
     STATIC_REQUIRE(adapt::byte_source<allot::chunk_arena<blocks_set>>);
     STATIC_REQUIRE(adapt::byte_source<allot::charged_blocks<allot::chunk_arena<blocks_set>>>);
     STATIC_REQUIRE_FALSE(adapt::byte_source<allot::account>);
-    STATIC_REQUIRE_FALSE(allot::chargeable_blocks<allot::row_manager<counted_rows>>);
+    STATIC_REQUIRE_FALSE(allot::detail::chargeable_blocks<allot::row_manager<counted_rows>>);
 }
 
 TEMPLATE_TEST_CASE("bytes are resized as by realloc()", "[adapt]", rows_of<counted_rows>,

@@ -26,6 +26,6 @@ TEST_CASE("each failure has a text and CUDA's code", "[device]") {
     for (int i = 0; i <= static_cast<int>(device::failure::other); ++i) {
         const auto kind = static_cast<device::failure>(i);
         CHECK(device::text_of(kind).size() > 5);
-        CHECK((device::native_code(kind) == 0) == (kind == device::failure::none));
+        CHECK((device::detail::native_code(kind) == 0) == (kind == device::failure::none));
     }
 }

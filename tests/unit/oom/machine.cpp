@@ -81,7 +81,7 @@ TEST_CASE("a request that a limit of its task alone refuses waits for no other t
     tasks_of all{2, rules{}};
     const auto fails_at_own_limit = [&](thread_id t) {
         CHECK(all.all.announce(t, memory_kind::host, 1, all.sink()));
-        CHECK(all.all.fail(t, failed_by_own_limit, all.sink()));
+        CHECK(all.all.fail(t, allot::oom::detail::failed_by_own_limit, all.sink()));
         return all.decided();
     };
     const thread_id helper = all.add_thread(all.tasks[1]);
@@ -125,7 +125,7 @@ TEST_CASE("a thread that works for another task by an inner token is no thread o
 }
 
 TEST_CASE("the end of a task wakes those that fit beside others, in order, by what each had and requested", "[oom]") {
-    constexpr std::int64_t all_bytes = whole_share, half = all_bytes / 2;
+    constexpr std::int64_t all_bytes = allot::oom::detail::whole_share, half = all_bytes / 2;
     struct {
         std::int64_t each, of_one_that_runs;
         const char* woken;
@@ -168,8 +168,9 @@ TEST_CASE("a scope costs the same beside ten and two thousand threads that run",
 
 TEST_CASE("half of what a task had is forgotten with each part that it finishes", "[oom]") {
     tasks_of all{4, rules{}};
-    all.fails(3, 1, memory_kind::host, whole_share), all.step(3, event::may_fit);
-    all.fails(2, 1, memory_kind::host, whole_share / 2), all.step(2, event::rolled_back), all.sleeps(2);
+    all.fails(3, 1, memory_kind::host, allot::oom::detail::whole_share), all.step(3, event::may_fit);
+    all.fails(2, 1, memory_kind::host, allot::oom::detail::whole_share / 2), all.step(2, event::rolled_back),
+        all.sleeps(2);
     CHECK(all.ends(0) == "");
     all.finishes(3);
     CHECK(all.ends(1) == "2 woken");

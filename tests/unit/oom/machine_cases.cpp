@@ -48,7 +48,7 @@ TEST_CASE("a request that is let pass while it is alone does not try for ever", 
         m.fail(a, why, ignore);
         return m[a].state;
     };
-    CHECK(fails(0) == thread_state::running);                // it tries alone
-    CHECK(fails(failed_held_back) == thread_state::running); // it passes one that is due
-    CHECK(fails(0) == thread_state::bufn_throw);             // and is refused elsewhere
+    CHECK(fails(0) == thread_state::running);                                    // it tries alone
+    CHECK(fails(allot::oom::detail::failed_held_back) == thread_state::running); // it passes one that is due
+    CHECK(fails(0) == thread_state::bufn_throw);                                 // and is refused elsewhere
 }

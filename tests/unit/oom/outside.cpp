@@ -142,11 +142,11 @@ TEST_CASE("a refused request says its task's share of what tasks may have, where
     const charged has{here.mine, 10};
     const auto share = [&] { return e.tasks.now().tasks()[here.query.id()].share; };
     CHECK_FALSE(here.mine.charge_for(30, 1_ms).charged());
-    CHECK(share() == whole_share / 2 + 1); // 40 of 80
+    CHECK(share() == allot::oom::detail::whole_share / 2 + 1); // 40 of 80
     CHECK_FALSE(here.mine.charge_for(25, 1_ms).charged());
-    CHECK(share() == whole_share / 2 + 1); // the most
+    CHECK(share() == allot::oom::detail::whole_share / 2 + 1); // the most
     CHECK_FALSE(here.mine.charge_for(80, 1_ms).charged());
-    CHECK(share() == whole_share);
+    CHECK(share() == allot::oom::detail::whole_share);
     {
         task no_account{e.tasks};
         task_thread inner{no_account};

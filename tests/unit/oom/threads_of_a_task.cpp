@@ -355,7 +355,7 @@ TEST_CASE("a task that has nothing any more wakes those that are rolled back, as
 }
 
 TEST_CASE("one that fits beside what a task keeps is woken when that has done a part", "[oom]") {
-    constexpr std::int64_t half = whole_share / 2;
+    constexpr std::int64_t half = allot::oom::detail::whole_share / 2;
     for (const std::int64_t keeps : {half, half + 1}) {
         CAPTURE(keeps);
         tasks_of all{3, rules{}};

@@ -16,7 +16,7 @@ namespace {
 // A row for each state, a column for each event, both in their order; a cell is the next state's letter, '.' is wrong.
 // clang-format off
 constexpr std::string_view letters = "URAFBTWNSX"; // unknown running Alloc alloc_Free Blocked bufn_Throw bufn_Wait bufN Split remove(X)
-constexpr std::string_view grid[thread_states] = {
+constexpr std::string_view grid[allot::oom::detail::thread_states] = {
     //  from the thread   others  decided
     //  s a g f g t r e | f m r | w t r s r l d
     //  t n r a i h e n | r a e | o r o p e e e
@@ -37,7 +37,7 @@ constexpr std::string_view grid[thread_states] = {
 
 // The events that lead to each state, from unknown.
 using enum event;
-const std::vector<event> path[thread_states] = {
+const std::vector<event> path[allot::oom::detail::thread_states] = {
     {},
     {started},
     {started, announced},
@@ -74,7 +74,7 @@ struct situation_of_two {
 } // namespace
 
 TEST_CASE("each event leads each state to where the grid says, or changes nothing", "[oom]") {
-    for (std::size_t s = 0; s != thread_states; ++s) {
+    for (std::size_t s = 0; s != allot::oom::detail::thread_states; ++s) {
         std::string cells;
         for (const char c : grid[s])
             if (c != ' ') cells += c;
@@ -85,8 +85,8 @@ TEST_CASE("each event leads each state to where the grid says, or changes nothin
             CAPTURE(text_of(from), text_of(by));
             const bool legal = cells[e] != '.';
             const thread_state to = legal ? static_cast<thread_state>(letters.find(cells[e])) : from;
-            CHECK(is_legal(from, by) == legal);
-            CHECK(after(from, by) == to);
+            CHECK(allot::oom::detail::is_legal(from, by) == legal);
+            CHECK(allot::oom::detail::after(from, by) == to);
             if (from == thread_state::running && by == ready) continue; // unless it was woken, it goes back: below
 
             situation_of_two now{from};
@@ -106,7 +106,7 @@ TEST_CASE("each event leads each state to where the grid says, or changes nothin
 }
 
 TEST_CASE("an event of a request that does not fit the state of its thread changes nothing", "[oom]") {
-    for (std::size_t s = 0; s != thread_states; ++s)
+    for (std::size_t s = 0; s != allot::oom::detail::thread_states; ++s)
         for (const event by : {never_fits, overdue, waited_long}) {
             const auto from = static_cast<thread_state>(s);
             const bool sleeps = from == thread_state::blocked || from == thread_state::bufn;
@@ -155,10 +155,10 @@ TEST_CASE("the table names each transition once, and each state is reached and l
     std::size_t cells = 0;
     for (const std::string_view row : grid)
         for (const char c : row) cells += c != ' ' && c != '.';
-    CHECK(transitions.size() == cells);
-    for (std::size_t s = 0; s != thread_states; ++s) {
+    CHECK(allot::oom::detail::transitions.size() == cells);
+    for (std::size_t s = 0; s != allot::oom::detail::thread_states; ++s) {
         bool reached = false, left = false;
-        for (const transition& t : transitions) {
+        for (const allot::oom::detail::transition& t : allot::oom::detail::transitions) {
             reached = reached || (t.to == static_cast<thread_state>(s) && t.from != t.to);
             left = left || (t.from == static_cast<thread_state>(s) && t.from != t.to);
         }

@@ -196,7 +196,7 @@ TEST_CASE("a timeline of one moment, of late times, and of hours", "[timeline]")
 
 TEST_CASE("no mark of a timeline is lost, and a rise of spilled bytes is one", "[timeline]") {
     memory_timeline line{{.samples = 16, .marks = 32}};
-    std::array<std::uint64_t, allot::timeline_events> given{};
+    std::array<std::uint64_t, allot::detail::timeline_events> given{};
     for (std::uint64_t i = 0; i != 10'000; ++i) {
         const auto kind = static_cast<timeline_event>(i % 3);
         line.mark(i, kind,
@@ -209,7 +209,7 @@ TEST_CASE("no mark of a timeline is lost, and a rise of spilled bytes is one", "
     const auto all = marks_of(line);
     CHECK(all.size() <= 32);
     CHECK(all.size() >= 8);
-    std::array<std::uint64_t, allot::timeline_events> kept{};
+    std::array<std::uint64_t, allot::detail::timeline_events> kept{};
     for (const timeline_mark& m : all) kept[static_cast<std::size_t>(m.kind)] += m.count;
     given[static_cast<std::size_t>(timeline_event::spill)] = 1;
     CHECK(kept == given);

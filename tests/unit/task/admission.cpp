@@ -10,8 +10,8 @@
 #include <random>
 #include <vector>
 
-using allot::admission;
-using allot::admitted_task;
+using allot::detail::admission;
+using allot::detail::admitted_task;
 
 namespace {
 

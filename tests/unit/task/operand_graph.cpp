@@ -198,11 +198,11 @@ TEST_CASE("each step of the table is that of an operand, and no other", "[task][
         for (std::size_t e = 0; e != allot::operand::events; ++e) {
             const auto from = static_cast<state>(s);
             const auto by = static_cast<allot::operand::event>(e);
-            legal += allot::operand::is_legal(from, by);
-            if (!allot::operand::is_legal(from, by)) CHECK(allot::operand::after(from, by) == from);
+            legal += allot::operand::detail::is_legal(from, by);
+            if (!allot::operand::detail::is_legal(from, by)) CHECK(allot::operand::detail::after(from, by) == from);
         }
     CHECK(legal == allot::operand::steps.size());
-    CHECK((!allot::operand::is_legal(state::done, allot::operand::event::begun) &&
+    CHECK((!allot::operand::detail::is_legal(state::done, allot::operand::event::begun) &&
            text_of(state::storing) == std::string("storing")));
 }
 

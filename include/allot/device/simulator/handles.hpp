@@ -13,6 +13,7 @@
 
 namespace allot::inline ALLOT_ABI {
 namespace device {
+namespace detail {
 
 /// A stream. The default value is the legacy default stream of the current device, as a null cudaStream_t is.
 struct simulated_stream {
@@ -20,6 +21,8 @@ struct simulated_stream {
 
     friend constexpr bool operator==(simulated_stream, simulated_stream) noexcept = default;
 };
+
+} // namespace detail
 
 namespace detail::sim {
 

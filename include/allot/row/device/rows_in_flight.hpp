@@ -71,7 +71,7 @@ template <class Rows, device::api Api> class rows_in_flight {
         if (rows.empty()) return rows_view{};
         void* const list = rows_.try_allocate(rows.size_bytes());
         if (list == nullptr)
-            return device::error{"rows_in_flight::upload", device::native_code(device::failure::out_of_memory),
+            return device::error{"rows_in_flight::upload", device::detail::native_code(device::failure::out_of_memory),
                                  device::failure::out_of_memory};
         if (const auto copied = api_.copy_async(list, rows.data(), rows.size_bytes(), stream); !copied) {
             rows_.release(list);

@@ -64,7 +64,7 @@ template <class Set> class row_array {
     row_array(const row_array&) = delete;
     row_array& operator=(const row_array&) = delete;
     ~row_array() {
-        if (home_ != nullptr) report_misuse({.kind = misuse::living_array, .manager = rows_.name()});
+        if (home_ != nullptr) detail::report_misuse({.kind = misuse::living_array, .manager = rows_.name()});
         clear();
         if (slots_ != nullptr) rows_.release(slots_);
     }
@@ -191,7 +191,7 @@ template <class Set> class row_array {
             requires(!std::is_const_v<Slot>)
         {
             if (ALLOT_UNLIKELY(n > rows_.size())) {
-                report_misuse({.kind = misuse::out_of_bounds, .manager = array_.rows_.name()});
+                detail::report_misuse({.kind = misuse::out_of_bounds, .manager = array_.rows_.name()});
                 n = rows_.size();
             }
             array_.first_.fetch_add(n, std::memory_order_relaxed);

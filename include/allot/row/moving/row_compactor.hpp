@@ -36,7 +36,7 @@ template <class Set> class row_compactor final : public reclaimer {
     explicit row_compactor(row_manager<Set>& rows, std::uint32_t cost = 1, reach asked = reach::own_account) noexcept
         : reclaimer("compaction of rows", cost, asked), rows_(rows) {}
     ~row_compactor() {
-        if (!arrays_.empty()) report_misuse({.kind = misuse::living_array, .manager = rows_.name()});
+        if (!arrays_.empty()) detail::report_misuse({.kind = misuse::living_array, .manager = rows_.name()});
     }
 
     /// Lets it move the array's rows. An array is in one compactor at most; added to a second one, it stays in the
