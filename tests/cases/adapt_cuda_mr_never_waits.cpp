@@ -41,7 +41,7 @@ int main() {
                         allot::charge_status why;
                         void* p = face ? allot::adapt::detail::allocate_on(mem, 32_MiB, 256, s2, why)
                                        : mem.allocate(32_MiB, s2);
-                        if (!p) allot::raise_refused("the memory behind cuda::mr", 32_MiB, why);
+                        if (!p) allot::detail::raise_refused("the memory behind cuda::mr", 32_MiB, why);
                         mem.deallocate(p, s2);
                     });
                     std::printf("%s: granted after %.3f s\n",

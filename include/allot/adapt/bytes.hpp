@@ -74,15 +74,15 @@ inline bool may_ask(std::size_t bytes, std::size_t align, std::size_t most_align
 ALLOT_ALWAYS_INLINE void check_size([[maybe_unused]] std::string_view by, [[maybe_unused]] std::size_t bytes) {
     if constexpr (ALLOT_CHECKED != 0)
         if (bytes > static_cast<std::size_t>(PTRDIFF_MAX))
-            raise_refused(by, bytes, misused(bytes, text_of(misuse::size_too_large).data()));
+            allot::detail::raise_refused(by, bytes, misused(bytes, text_of(misuse::size_too_large).data()));
 }
 // Bytes inside larger ones, which larger(n) allocates, and which are aligned to 16 at least.
 template <class Larger>
 ALLOT_NOINLINE void* allocate_inside(std::string_view by, std::size_t bytes, std::size_t align, Larger larger) {
     if (!allot::detail::is_power_of_two(align) || align > max_align)
-        raise_refused(by, bytes, misused(bytes, "the alignment is no power of two up to 16 MiB"));
+        allot::detail::raise_refused(by, bytes, misused(bytes, "the alignment is no power of two up to 16 MiB"));
     if (bytes > static_cast<std::size_t>(PTRDIFF_MAX) - align)
-        raise_refused(by, bytes, misused(bytes, text_of(misuse::size_too_large).data()));
+        allot::detail::raise_refused(by, bytes, misused(bytes, text_of(misuse::size_too_large).data()));
     void* const whole = larger(bytes + align);
     auto* const p =
         reinterpret_cast<std::byte*>(allot::detail::align_up(reinterpret_cast<std::uintptr_t>(whole) + 16, align));
@@ -101,7 +101,7 @@ template <class Source>
 ALLOT_COLD void* allocate_row_or_raise(Source& source, std::size_t bytes, const row_type& type) {
     charge_status why;
     void* const row = source.try_allocate(bytes, type, &why);
-    return row != nullptr ? row : (raise_refused("the row manager", bytes, why), nullptr);
+    return row != nullptr ? row : (allot::detail::raise_refused("the row manager", bytes, why), nullptr);
 }
 template <class Source>
 ALLOT_ALWAYS_INLINE void* allocate_row(Source& source, std::size_t bytes, const row_type& type) {
@@ -134,7 +134,7 @@ template <class Source>
 ALLOT_COLD void* allocate_block_or_raise(Source& source, std::size_t bytes, std::size_t align, bool served) {
     charge_status why = misused(bytes, "the alignment is no power of two up to 16 MiB");
     void* const p = served ? source.try_allocate(bytes, align, &why).address : nullptr;
-    return p != nullptr ? p : (raise_refused("the chunk arena", bytes, why), nullptr);
+    return p != nullptr ? p : (allot::detail::raise_refused("the chunk arena", bytes, why), nullptr);
 }
 
 template <class Source> std::size_t pages_for(Source& source, std::size_t bytes) noexcept {
@@ -144,7 +144,7 @@ template <class Source> std::size_t pages_for(Source& source, std::size_t bytes)
 template <class Source> void* take_pages(Source& source, std::size_t bytes) {
     charge_status why;
     std::byte* const p = source.take(pages_for(source, bytes), &why);
-    return p != nullptr ? p : (raise_refused("the arena", bytes, why), nullptr);
+    return p != nullptr ? p : (allot::detail::raise_refused("the arena", bytes, why), nullptr);
 }
 
 } // namespace detail

@@ -92,7 +92,8 @@ class cuda_mr {
 
   private:
     static void* or_raise(void* p, std::size_t bytes, const charge_status& why) {
-        if (ALLOT_UNLIKELY(p == nullptr && bytes != 0)) raise_refused("the memory behind cuda::mr", bytes, why);
+        if (ALLOT_UNLIKELY(p == nullptr && bytes != 0))
+            allot::detail::raise_refused("the memory behind cuda::mr", bytes, why);
         return p;
     }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 /// Raises an out_of_memory of one line: "allot: out of memory: 64 MiB refused by std::pmr: over the limit: ..".
 [[noreturn]] ALLOT_COLD inline void raise_refused(std::string_view by, std::size_t bytes, const charge_status& why) {
@@ -19,4 +20,5 @@ namespace allot::inline ALLOT_ABI {
     detail::raise_refused(request, by, "", why, bytes, [](text_writer&) {});
 }
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

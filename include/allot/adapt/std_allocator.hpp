@@ -29,7 +29,8 @@ template <class T, byte_source Source> class std_allocator {
     ALLOT_ALWAYS_INLINE T* allocate(std::size_t n) {
         std::size_t bytes = 0;
         if (!allot::detail::checked_mul(n, sizeof(T), bytes))
-            raise_refused("std_allocator", SIZE_MAX, detail::misused(SIZE_MAX, "more bytes than addresses"));
+            allot::detail::raise_refused("std_allocator", SIZE_MAX,
+                                         detail::misused(SIZE_MAX, "more bytes than addresses"));
         return static_cast<T*>(adapt::allocate(*source_, bytes, alignof(T)));
     }
     ALLOT_ALWAYS_INLINE void deallocate(T* p, std::size_t n) noexcept {

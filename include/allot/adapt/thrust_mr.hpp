@@ -40,7 +40,8 @@ class thrust_mr final : public thrust::mr::memory_resource<Pointer> {
     Pointer do_allocate(std::size_t bytes, std::size_t align) override {
         charge_status why;
         void* const p = detail::allocate_any_stream(*memory_, bytes, align, fallback_stream_, why);
-        if (ALLOT_UNLIKELY(p == nullptr && bytes != 0)) raise_refused("the memory behind thrust::mr", bytes, why);
+        if (ALLOT_UNLIKELY(p == nullptr && bytes != 0))
+            allot::detail::raise_refused("the memory behind thrust::mr", bytes, why);
         return Pointer{p};
     }
     void do_deallocate(Pointer p, std::size_t bytes, std::size_t) override {

@@ -74,7 +74,8 @@ template <class Set> class torch_pluggable {
         const auto size = static_cast<std::size_t>(bytes);
         charge_status why;
         void* const p = detail::allocate_on(from, size, memory_type::unit, stream, why);
-        if (ALLOT_UNLIKELY(p == nullptr && size != 0)) raise_refused("PyTorch's device memory", size, why);
+        if (ALLOT_UNLIKELY(p == nullptr && size != 0))
+            allot::detail::raise_refused("PyTorch's device memory", size, why);
         return p;
     }
     /// Frees at this point of the stream: its work until now may still use the memory. A default stream is that of this

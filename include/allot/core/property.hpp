@@ -12,20 +12,17 @@ namespace allot::inline ALLOT_ABI {
 /// A list of types.
 template <class...> struct types {};
 
-namespace error {
 namespace detail {
 
 // Of a static_assert that reports an error wherever its template is instantiated.
 template <class> inline constexpr bool always_false = false;
 
 } // namespace detail
-} // namespace error
 
 namespace property {
 
 struct host_accessible;   // the host may read and write the memory
 struct device_accessible; // kernels may read and write the memory
-struct many_processes;    // the memory is shared between processes
 struct stream_order;      // freed memory is reused in the order of a stream
 struct link_counts;       // a row has a link count
 struct movable;           // rows may move: only users of their manager have their addresses

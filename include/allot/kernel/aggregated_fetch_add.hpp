@@ -18,7 +18,7 @@ namespace allot::inline ALLOT_ABI {
 /// Adds 1 to `counter` for this lane.
 /// Returns: the value before this lane's increment.
 /// Threads: those of Scope.
-template <thread_scope Scope, lanes Lanes, atomic_word T>
+template <thread_scope Scope, lanes Lanes, detail::atomic_word T>
 ALLOT_HOST_DEVICE T aggregated_fetch_add(Lanes& lanes, T& counter, ordered order = ordered::relaxed) noexcept {
     const lane_mask group = lanes.match(lanes.active(), reinterpret_cast<std::uintptr_t>(&counter));
     const unsigned leader = leader_of(group);

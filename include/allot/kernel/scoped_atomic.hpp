@@ -32,8 +32,12 @@ enum class ordered : int {
     seq_cst = __ATOMIC_SEQ_CST
 };
 
+namespace detail {
+
 template <class T>
 concept atomic_word = std::integral<T> && !std::same_as<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8);
+
+} // namespace detail
 
 // ALLOT_ATOMIC(ORDERS, name, arguments...): returns the result of the builtin of this name. ORDERS are the orders that
 // it accepts: LOADS, STORES, ANY, or PAIRS (of success and failure).
@@ -88,7 +92,7 @@ concept atomic_word = std::integral<T> && !std::same_as<T, bool> && (sizeof(T) =
 /// A reference to a word with atomic operations, as std::atomic_ref.
 /// Requires: the word outlives the reference and is aligned to its size.
 /// Threads: those of Scope.
-template <thread_scope Scope, atomic_word T> class scoped_ref {
+template <thread_scope Scope, detail::atomic_word T> class scoped_ref {
     static constexpr bool single_thread = Scope == thread_scope::thread;
 
   public:
@@ -233,7 +237,8 @@ template <thread_scope Scope, atomic_word T> class scoped_ref {
 #endif
 
 /// The word as a scoped_ref<Scope, T>.
-template <thread_scope Scope, atomic_word T> ALLOT_HOST_DEVICE constexpr scoped_ref<Scope, T> scoped(T& word) noexcept {
+template <thread_scope Scope, detail::atomic_word T>
+ALLOT_HOST_DEVICE constexpr scoped_ref<Scope, T> scoped(T& word) noexcept {
     return scoped_ref<Scope, T>{word};
 }
 

@@ -78,9 +78,10 @@ constexpr bool is_legal(entry_state from, entry_event by) noexcept { return deta
 /// The state after the event; the same state if it is not legal.
 constexpr entry_state after(entry_state from, entry_event by) noexcept { return detail::entry_table.after(from, by); }
 
-} // namespace detail
 /// Whether its bytes are in memory.
 constexpr bool is_in_memory(entry_state s) noexcept { return s <= entry_state::leaving; }
+
+} // namespace detail
 constexpr const char* text_of(entry_state s) noexcept {
     constexpr const char* texts[] = {"here", "both", "leaving", "freeing", "away", "reading"};
     return texts[static_cast<std::size_t>(s)];

@@ -350,7 +350,7 @@ class store final : public reclaimer {
         delete &e;
         return taken;
     }
-    bool is_away(const entry& e) const noexcept { return !spill::is_in_memory(state_of(e)); }
+    bool is_away(const entry& e) const noexcept { return !spill::detail::is_in_memory(state_of(e)); }
     spill::entry_state state_of(const entry& e) const noexcept {
         const guard hold(lock_);
         return e.state;
@@ -396,7 +396,7 @@ class store final : public reclaimer {
             const guard hold(lock_);
             if (moves(e) && (how == pin_kind::changes || e.has_no_bytes())) return found::own_call;
             while (e.has_no_bytes()) wait_for_mover(e);
-            if (!spill::is_in_memory(e.state)) return found::away;
+            if (!spill::detail::is_in_memory(e.state)) return found::away;
             pin_locked(e, how, old);
         }
         make_room(e, old);

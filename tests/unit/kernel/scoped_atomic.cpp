@@ -69,7 +69,7 @@ TEST_CASE("a plain word is used atomically, at every width, order and scope", "[
 }
 
 TEST_CASE("words are integers of 4 or 8 bytes", "[sync]") {
-    STATIC_REQUIRE(atomic_word<unsigned> && atomic_word<long> && atomic_word<long long>);
-    STATIC_REQUIRE_FALSE(atomic_word<bool> || atomic_word<char> || atomic_word<short> || atomic_word<void*> ||
-                         atomic_word<double>);
+    STATIC_REQUIRE(detail::atomic_word<unsigned> && detail::atomic_word<long> && detail::atomic_word<long long>);
+    STATIC_REQUIRE_FALSE(detail::atomic_word<bool> || detail::atomic_word<char> || detail::atomic_word<short> ||
+                         detail::atomic_word<void*> || detail::atomic_word<double>);
 }
