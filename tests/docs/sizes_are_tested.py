@@ -20,7 +20,7 @@ STATED = { # type in the test: (file, text with the number)
     "account_reservation": [("include/allot/account/account_reservation.hpp", r"Cost: (\d+) bytes")],
     "detail::queued_reservation": [("include/allot/account/queued_reservation.hpp", r"Cost: (\d+) bytes")],
     "detail::shared_level": [("include/allot/request/shared_level.hpp", r"Cost: (\d+) bytes a level")],
-    "detail::tenant": [("include/allot/request/tenant.hpp", r"Cost: (\d+) bytes")],
+    "tenant": [("include/allot/request/tenant.hpp", r"Cost: (\d+) bytes")],
 }
 
 wrong = []

@@ -54,7 +54,7 @@ TEST_CASE("pages are nobody else's, also while an arena is trimmed, and none is 
 }
 
 TEST_CASE("a holder that goes waits for who asks it, and for nobody else", "[threads]") {
-    struct holder final : allot::detail::tenant {
+    struct holder final : allot::tenant {
         holder() : tenant("holder") {}
         std::atomic<bool> inside{false}, go{false};
         std::atomic<int> asked{0};
@@ -100,7 +100,7 @@ TEST_CASE("a holder that goes waits for who asks it, and for nobody else", "[thr
 }
 
 TEST_CASE("a holder may go while its own thread asks it", "[threads]") {
-    struct holder final : allot::detail::tenant {
+    struct holder final : allot::tenant {
         holder(allot::arena<>& a, bool leaves) : tenant("holder"), pages(a), goes(leaves) {}
         std::size_t held() const noexcept override { return 0; }
         std::size_t return_idle(std::size_t, bool) noexcept override {

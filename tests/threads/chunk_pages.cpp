@@ -141,7 +141,7 @@ TEST_CASE("nobody is refused for pages of which the holders that were asked knew
     struct borrowing : allot::policies<allot::page::of<allot::arena<>>, allot::oom::null> {};
     allot::arena<> pages{allot::limit{1_MiB}, allot::page_bytes{page}};
     allot::chunk_arena<borrowing> blocks{pages, allot::chunk_bytes{256_KiB}};
-    struct other final : allot::detail::tenant {
+    struct other final : allot::tenant {
         explicit other(allot::arena<>& a) : tenant("other"), pages(a), all(a.take(16)) {}
         allot::arena<>& pages;
         std::byte* all;

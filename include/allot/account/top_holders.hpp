@@ -54,7 +54,7 @@ class top_holders {
     }
     struct entry {
         account_stats stats;
-        detail::account_path path;
+        account_path path;
     };
     detail::top_n<entry, 8> kept_;
 };

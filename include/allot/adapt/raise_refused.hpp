@@ -17,7 +17,7 @@ namespace detail {
 /// Raises an out_of_memory of one line: "allot: out of memory: 64 MiB refused by std::pmr: over the limit: ..".
 [[noreturn]] ALLOT_COLD inline void raise_refused(std::string_view by, std::size_t bytes, const charge_status& why) {
     const auto request = [&](text_writer& out) { out.put("out of memory: ").bytes(bytes); };
-    detail::raise_refused(request, by, "", why, bytes, [](text_writer&) {});
+    raise_refused(request, by, "", why, bytes, [](text_writer&) {});
 }
 
 } // namespace detail

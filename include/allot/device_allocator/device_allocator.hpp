@@ -353,8 +353,8 @@ template <class Set> class device_allocator {
     struct no_tenant {
         explicit no_tenant(device_allocator&) noexcept {}
     };
-    struct device_tenant final : detail::tenant {
-        explicit device_tenant(device_allocator& gpu) noexcept : detail::tenant(gpu.name()), of(gpu) {}
+    struct device_tenant final : tenant {
+        explicit device_tenant(device_allocator& gpu) noexcept : tenant(gpu.name()), of(gpu) {}
         std::size_t held() const noexcept override { return of.used(); }
         std::size_t return_idle(std::size_t, bool waits) noexcept override {
             return policies::retain::under_pressure || waits ? of.return_idle(waits) : 0;

@@ -51,8 +51,8 @@ template <class Memory = host_metadata> class buddy_runs {
     };
 
     explicit buddy_runs(std::size_t unit = 256, Memory memory = {}) noexcept
-        : memory_(std::move(memory)), shift_(detail::log2_floor(unit)) {
-        ALLOT_ASSERT(detail::is_power_of_two(unit), "the unit of a fit must be a power of two");
+        : memory_(std::move(memory)), shift_(log2_floor(unit)) {
+        ALLOT_ASSERT(is_power_of_two(unit), "the unit of a fit must be a power of two");
         for (number& head : first_with_free_) head = no_tree;
     }
     buddy_runs(const buddy_runs&) = delete;
@@ -67,15 +67,14 @@ template <class Memory = host_metadata> class buddy_runs {
     /// Returns: false, and nothing changed, if it is not of such a size, not aligned to the unit, at address 0,
     /// overlaps another range, or metadata cannot be allocated.
     bool add(std::uintptr_t address, std::size_t bytes, std::uint32_t segment) noexcept {
-        if (address == 0 || !detail::is_power_of_two(bytes) || bytes < unit() ||
+        if (address == 0 || !is_power_of_two(bytes) || bytes < unit() ||
             bytes >> shift_ >= std::size_t{1} << max_orders)
             return false;
-        if (!detail::is_aligned(address, unit()) || bytes > std::numeric_limits<std::uintptr_t>::max() - address)
-            return false;
+        if (!is_aligned(address, unit()) || bytes > std::numeric_limits<std::uintptr_t>::max() - address) return false;
         const std::size_t at = ranges_.upper_bound(address);
         if (at != 0 && ranges_[at - 1].end > address) return false;
         if (at != ranges_.size() && ranges_[at].begin < address + bytes) return false;
-        const number t = take_tree(detail::log2_floor(bytes) - shift_);
+        const number t = take_tree(log2_floor(bytes) - shift_);
         if (t == no_tree) return false;
         trees_[t].begin = address;
         ranges_.insert(at, {address, address + bytes, t, segment});
@@ -110,14 +109,14 @@ template <class Memory = host_metadata> class buddy_runs {
     /// Alignments up to the block's size are met where the range's own address has them.
     /// Returns: none if no free block fits.
     run allocate(std::size_t bytes, std::size_t align) noexcept {
-        if (bytes > max_bytes || align > max_bytes || !detail::is_power_of_two(align)) return {};
+        if (bytes > max_bytes || align > max_bytes || !is_power_of_two(align)) return {};
         const std::size_t want = bytes > align ? bytes : align;
-        const unsigned order = want <= unit() ? 0 : detail::log2_ceil(want) - shift_;
+        const unsigned order = want <= unit() ? 0 : log2_ceil(want) - shift_;
         if (order >= max_orders) return {};
         for (word orders = orders_ >> order << order; orders != 0; orders &= orders - 1) {
             const auto from = static_cast<unsigned>(std::countr_zero(orders));
             for (number t = first_with_free_[from]; t != no_tree; t = trees_[t].next[from])
-                if (ALLOT_LIKELY(detail::is_aligned(trees_[t].begin, align))) return cut(t, from, order);
+                if (ALLOT_LIKELY(is_aligned(trees_[t].begin, align))) return cut(t, from, order);
         }
         return {};
     }
@@ -146,7 +145,7 @@ template <class Memory = host_metadata> class buddy_runs {
         place p;
         if (bytes > max_bytes || !find(address, p)) return false;
         tree& t = trees_[p.of];
-        const unsigned order = bytes <= unit() ? 0 : detail::log2_ceil(bytes) - shift_;
+        const unsigned order = bytes <= unit() ? 0 : log2_ceil(bytes) - shift_;
         if (order <= p.order) return true;
         if (order > t.top) return false;
         std::size_t index = p.index;
@@ -165,7 +164,7 @@ template <class Memory = host_metadata> class buddy_runs {
     bool shrink(std::uintptr_t address, std::size_t bytes) noexcept {
         place p;
         if (bytes > max_bytes || !find(address, p)) return false;
-        const unsigned order = bytes <= unit() ? 0 : detail::log2_ceil(bytes) - shift_;
+        const unsigned order = bytes <= unit() ? 0 : log2_ceil(bytes) - shift_;
         if (order > p.order) return false;
         live_ -= (unit() << p.order) - (unit() << order);
         halve(p, order);

@@ -23,7 +23,7 @@ struct host_metadata {
     /// As realloc, from `from` to `to` bytes, aligned to 64; `to` = 0 frees.
     /// Returns: null on lack of memory, and `old` is as before.
     void* resize(void* old, std::size_t from, std::size_t to) noexcept {
-        void* const now = to == 0 ? nullptr : std::aligned_alloc(64, detail::align_up(to, 64));
+        void* const now = to == 0 ? nullptr : std::aligned_alloc(64, align_up(to, 64));
         if (now != nullptr && old != nullptr) std::memcpy(now, old, from < to ? from : to);
         if (now != nullptr || to == 0) std::free(old);
         return now;

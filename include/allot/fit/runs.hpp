@@ -56,8 +56,8 @@ template <class Memory = host_metadata> class slab_runs {
     };
 
     explicit slab_runs(std::size_t unit = 256, Memory memory = {}) noexcept
-        : memory_(memory), shift_(detail::log2_floor(unit)), quanta_(quantum, std::move(memory)) {
-        ALLOT_ASSERT(detail::is_power_of_two(unit) && unit <= quantum,
+        : memory_(memory), shift_(log2_floor(unit)), quanta_(quantum, std::move(memory)) {
+        ALLOT_ASSERT(is_power_of_two(unit) && unit <= quantum,
                      "the unit of a slab fit must be a power of two up to 8 KiB");
     }
     slab_runs(const slab_runs&) = delete;
@@ -75,12 +75,12 @@ template <class Memory = host_metadata> class slab_runs {
     /// Allocates a block of the smallest class that holds `bytes` (0 counts as 1), at a multiple of `align`.
     /// Returns: none if nothing fits, or metadata cannot be allocated (see prepare()).
     run allocate(std::size_t bytes, std::size_t align) noexcept {
-        if (bytes > max_bytes || align > max_bytes || !detail::is_power_of_two(align)) return {};
+        if (bytes > max_bytes || align > max_bytes || !is_power_of_two(align)) return {};
         std::size_t size = round_up(bytes > align && bytes != 0 ? bytes : align);
-        while (!detail::is_aligned(size, align < quantum ? align : quantum)) size = round_up(size + 1);
+        while (!is_aligned(size, align < quantum ? align : quantum)) size = round_up(size + 1);
         if (size <= max_slot && align <= quantum) return take_slot(size);
         auto r = quanta_.allocate(size = round_up(bytes), align, 0);
-        if (!r && detail::align_up(bytes, quantum) < size) r = quanta_.allocate(bytes, align, 0);
+        if (!r && align_up(bytes, quantum) < size) r = quanta_.allocate(bytes, align, 0);
         return r ? count_allocated(r.address, r.bytes) : run{};
     }
     /// Frees the block at this address, and its slab with its last live slot.
@@ -185,13 +185,13 @@ template <class Memory = host_metadata> class slab_runs {
 
     // The class's size: up to four units a multiple of the unit, then four classes per doubling.
     std::size_t round_up(std::size_t n) const noexcept {
-        if (n <= unit() << 2) return n == 0 ? unit() : detail::align_up(n, unit());
-        const std::size_t step = std::size_t{1} << (detail::log2_floor(n - 1) - 2);
-        return detail::align_up(n, step);
+        if (n <= unit() << 2) return n == 0 ? unit() : align_up(n, unit());
+        const std::size_t step = std::size_t{1} << (log2_floor(n - 1) - 2);
+        return align_up(n, step);
     }
     unsigned class_of(std::size_t size) const noexcept {
         if (size <= unit() << 2) return static_cast<unsigned>(size >> shift_) - 1;
-        const unsigned top = detail::log2_floor(size - 1);
+        const unsigned top = log2_floor(size - 1);
         return 4 + (top - shift_ - 2) * 4 + static_cast<unsigned>((size - 1) >> (top - 2) & 3);
     }
     run take_slot(std::size_t size) noexcept {
@@ -202,7 +202,7 @@ template <class Memory = host_metadata> class slab_runs {
     }
     // The slab that an address is in; 0: none.
     number slab_of(std::uintptr_t address) const noexcept {
-        std::uintptr_t at = detail::align_down(address, quantum);
+        std::uintptr_t at = align_down(address, quantum);
         for (unsigned i = 0; i != max_quanta; ++i, at -= quantum)
             if (const slab_tag* const tag = quanta_.tag_of(at); tag != nullptr)
                 return tag->slab != 0 && address - at < table_[tag->slab].bytes ? tag->slab : 0;
@@ -214,7 +214,7 @@ template <class Memory = host_metadata> class slab_runs {
         std::size_t bytes = quantum;
         while (bytes % size != 0) bytes += quantum;
         auto r = quanta_.allocate(bytes, quantum, 0);
-        if (!r) r = quanta_.allocate(bytes = detail::align_up(size, quantum), quantum, 0);
+        if (!r) r = quanta_.allocate(bytes = align_up(size, quantum), quantum, 0);
         if (!r) return 0;
         const number x = table_.add(r.address, r.bytes, c, size);
         quanta_.tag_of(r.address)->slab = x;

@@ -45,11 +45,11 @@ struct canary {
     }
     ALLOT_ALWAYS_INLINE static std::uint32_t found(const std::byte* row, std::size_t room) noexcept {
         std::uint32_t word;
-        detail::sys::read_hidden(&word, row + room - sizeof word, sizeof word);
+        sys::read_hidden(&word, row + room - sizeof word, sizeof word);
         return word;
     }
     static void put(std::byte* row, std::size_t room, std::uint32_t word) noexcept {
-        detail::sys::write_hidden(row + room - sizeof word, &word, sizeof word);
+        sys::write_hidden(row + room - sizeof word, &word, sizeof word);
     }
 };
 // Kept in each page's header and in the heap.

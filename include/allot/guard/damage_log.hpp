@@ -58,7 +58,7 @@ class damage_log {
     std::size_t n_ = 0;
     std::atomic<bool> any_{false};
     std::atomic<std::uint32_t> reporting_{0}; // calls of take() that report
-    detail::spin_lock lock_;
+    spin_lock lock_;
 };
 struct no_damage_log {
     static constexpr bool is_idle() noexcept { return true; }

@@ -106,7 +106,7 @@ class heap_base {
     virtual bool has_users() noexcept = 0;
 
     // Members of heap_group:
-    detail::called_hook<heap_base> in_group;
+    called_hook<heap_base> in_group;
     heap_base* chained = nullptr;
     heap_base* next_kind = nullptr;
     std::uint64_t index_key = 0;

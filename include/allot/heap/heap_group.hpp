@@ -200,15 +200,15 @@ class heap_group {
         unused_.push(heap);
     }
 
-    mutable detail::called_list<heap_base, &heap_base::in_group> all_; // those in use
-    mutable detail::spin_lock all_lock_;
+    mutable called_list<heap_base, &heap_base::in_group> all_; // those in use
+    mutable spin_lock all_lock_;
     const thread_caches* thread_caches_ = nullptr;
     void* threads_ = nullptr;
     std::atomic<std::uint32_t> shortages_{0}, waiting_{0};
     std::atomic<bool> shut_{false};
-    detail::spin_lock shut_lock_;
-    detail::mpsc_stack<heap_base, &heap_base::empty_link> noted_;
-    detail::basic_spin_lock<lock_rank::heap_group> open_lock_; // the members below, and handles being opened and closed
+    spin_lock shut_lock_;
+    mpsc_stack<heap_base, &heap_base::empty_link> noted_;
+    basic_spin_lock<lock_rank::heap_group> open_lock_; // the members below, and handles being opened and closed
     detail::heap_index index_;
     detail::unused_heaps unused_;
 };

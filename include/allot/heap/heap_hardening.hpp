@@ -30,42 +30,39 @@ namespace detail {
 
 // `Guard` has the constants of category::guard. If one of them is on it also has `report(config, kind, type, row)` and
 // `type_of(config, page, row)`.
-template <class Slots, class Guard, class Location = detail::header_in_page> class heap_hardening {
+template <class Slots, class Guard, class Location = header_in_page> class heap_hardening {
     using page = heaplet<Slots, Guard, Location>;
     static_assert(!Location::on_device || (Guard::row_bytes == 0 && Guard::waits == 0 && !Guard::wipes),
                   "allot: this guard writes to rows, which the host must not touch here; use guard::none");
-    static constexpr bool encodes = detail::encodes_links<Slots, Guard>;
+    static constexpr bool encodes = encodes_links<Slots, Guard>;
     static constexpr bool logs_damage = encodes || Guard::waits != 0;
 
   public:
     explicit heap_hardening(std::size_t slots_of_page) noexcept : quarantine_(slots_of_page) {
-        if constexpr (detail::has_canary<Guard>)
-            canary_.secret = static_cast<std::uint32_t>(detail::sys::object_secret(this));
+        if constexpr (has_canary<Guard>) canary_.secret = static_cast<std::uint32_t>(sys::object_secret(this));
     }
     heap_hardening(const heap_hardening&) = delete;
     heap_hardening& operator=(const heap_hardening&) = delete;
 
     // Usable bytes of a row, its type's checksum included.
-    static std::size_t usable(const detail::heap_layout& of) noexcept { return page::usable(of.cut); }
+    static std::size_t usable(const heap_layout& of) noexcept { return page::usable(of.cut); }
     // True if the canary behind the row is unchanged.
-    bool is_intact([[maybe_unused]] const detail::heap_layout& of,
-                   [[maybe_unused]] const std::byte* row) const noexcept {
-        if constexpr (detail::has_canary<Guard>) return canary_.intact(row, of.room(), of.in_arena(row));
+    bool is_intact([[maybe_unused]] const heap_layout& of, [[maybe_unused]] const std::byte* row) const noexcept {
+        if constexpr (has_canary<Guard>) return canary_.intact(row, of.room(), of.in_arena(row));
         return true;
     }
     // Writes the row's canary.
-    void guard_row([[maybe_unused]] const detail::heap_layout& of, [[maybe_unused]] std::byte* row) const noexcept {
-        if constexpr (detail::has_canary<Guard>) canary_.write(row, of.room(), of.in_arena(row));
+    void guard_row([[maybe_unused]] const heap_layout& of, [[maybe_unused]] std::byte* row) const noexcept {
+        if constexpr (has_canary<Guard>) canary_.write(row, of.room(), of.in_arena(row));
     }
 
     // Whether it is marked as free.
-    bool is_marked([[maybe_unused]] const detail::heap_layout& of,
-                   [[maybe_unused]] const std::byte* row) const noexcept {
-        if constexpr (detail::has_canary<Guard>) return canary_.is_marked(row, of.room(), of.in_arena(row));
+    bool is_marked([[maybe_unused]] const heap_layout& of, [[maybe_unused]] const std::byte* row) const noexcept {
+        if constexpr (has_canary<Guard>) return canary_.is_marked(row, of.room(), of.in_arena(row));
         return false;
     }
-    void mark_row([[maybe_unused]] const detail::heap_layout& of, [[maybe_unused]] std::byte* row) const noexcept {
-        if constexpr (detail::has_canary<Guard>) canary_.mark(row, of.room(), of.in_arena(row));
+    void mark_row([[maybe_unused]] const heap_layout& of, [[maybe_unused]] std::byte* row) const noexcept {
+        if constexpr (has_canary<Guard>) canary_.mark(row, of.room(), of.in_arena(row));
     }
 
     // Call when the heap gets another config. Requires that it has no pages.
@@ -74,40 +71,39 @@ template <class Slots, class Guard, class Location = detail::header_in_page> cla
 
     // ---- pages and slots; requires the heap's lock ----------------------------------------------------------
 
-    void begin_page([[maybe_unused]] const detail::heap_layout& of, [[maybe_unused]] page& p) const noexcept {
-        if constexpr (encodes)
-            p.slots.encode(static_cast<std::uint32_t>(detail::sys::object_secret(this) >> 32), of.cut);
-        if constexpr (detail::has_canary<Guard>) p.guarded = canary_;
+    void begin_page([[maybe_unused]] const heap_layout& of, [[maybe_unused]] page& p) const noexcept {
+        if constexpr (encodes) p.slots.encode(static_cast<std::uint32_t>(sys::object_secret(this) >> 32), of.cut);
+        if constexpr (has_canary<Guard>) p.guarded = canary_;
     }
     // Call when a slot is handed out for the first time.
-    void begin_slot(const detail::heap_layout& of, std::byte* row) const noexcept {
+    void begin_slot(const heap_layout& of, std::byte* row) const noexcept {
         if constexpr (Guard::wipes) {
             page::expose(of.cut, row);
-            detail::sys::wipe(row, usable(of));
+            sys::wipe(row, usable(of));
             page::poison(of.cut, row);
         }
         guard_row(of, row);
     }
-    void log_if_broken([[maybe_unused]] const detail::heap_layout& of, [[maybe_unused]] page& p) noexcept {
+    void log_if_broken([[maybe_unused]] const heap_layout& of, [[maybe_unused]] page& p) noexcept {
         if constexpr (encodes)
             if (ALLOT_UNLIKELY(p.is_broken())) {
                 std::byte* const row = p.base() + p.slots.broken();
                 damage_.add(misuse::broken_link, row, Guard::type_of(of.config, p, row));
             }
     }
-    bool is_undamaged([[maybe_unused]] const detail::heap_layout& of, [[maybe_unused]] page& p) const noexcept {
-        if constexpr (detail::has_canary<Guard>)
+    bool is_undamaged([[maybe_unused]] const heap_layout& of, [[maybe_unused]] page& p) const noexcept {
+        if constexpr (has_canary<Guard>)
             for (std::uint32_t i = 0; i < p.fresh.load(std::memory_order_relaxed); ++i)
                 if (!is_intact(of, p.row(i)) && !is_marked(of, p.row(i))) return false;
         return true;
     }
     // Wipes the rows of a page that is returned while rows may live in it.
-    void end_rows([[maybe_unused]] const detail::heap_layout& of, [[maybe_unused]] page& p) const noexcept {
+    void end_rows([[maybe_unused]] const heap_layout& of, [[maybe_unused]] page& p) const noexcept {
         if constexpr (Guard::wipes) {
             const std::size_t bytes = std::size_t{p.fresh.load(std::memory_order_relaxed)} * p.cut.stride;
             if (bytes == 0) return;
-            detail::sys::expose(p.base(), of.page_bytes()); // until it returns to the arena
-            detail::sys::wipe(p.row(0), bytes - p.cut.header);
+            sys::expose(p.base(), of.page_bytes()); // until it returns to the arena
+            sys::wipe(p.row(0), bytes - p.cut.header);
         }
     }
 
@@ -116,22 +112,22 @@ template <class Slots, class Guard, class Location = detail::header_in_page> cla
     // Fills a released row and puts it into the quarantine, and calls leave(row) for the row that it displaces. If
     // `closed` is not 0, for the row itself, too, unless the thread that set it finds the row by drain_quarantine().
     template <class Leave>
-    void enter_quarantine(const detail::heap_layout& of, std::byte* row, const std::atomic<std::uint8_t>& closed,
+    void enter_quarantine(const heap_layout& of, std::byte* row, const std::atomic<std::uint8_t>& closed,
                           Leave leave) noexcept
         requires(Guard::waits != 0)
     {
-        std::memset(row, detail::quarantine_byte<Guard>, usable(of));
+        std::memset(row, quarantine_byte<Guard>, usable(of));
         page::poison(of.cut, row);
         std::size_t at = 0;
         std::byte* out = quarantine_.exchange(row, at);
-        detail::full_fence(); // either this thread sees `closed`, or drain_quarantine() sees the row
+        full_fence(); // either this thread sees `closed`, or drain_quarantine() sees the row
         if (closed.load(std::memory_order_relaxed) != 0 && quarantine_.remove(row, at)) leave(row);
         if (out == nullptr) return;
         inspect(of, out);
         leave(out);
     }
     // Takes up to n rows out of the quarantine, inspected. Returns their number. Requires the walk lock of the heap.
-    std::size_t leave_quarantine([[maybe_unused]] const detail::heap_layout& of, [[maybe_unused]] std::byte** out,
+    std::size_t leave_quarantine([[maybe_unused]] const heap_layout& of, [[maybe_unused]] std::byte** out,
                                  [[maybe_unused]] std::size_t n) noexcept {
         std::size_t got = 0;
         if constexpr (Guard::waits != 0) {
@@ -142,7 +138,7 @@ template <class Slots, class Guard, class Location = detail::header_in_page> cla
     }
     // Takes all rows out, inspects them, and calls then(rows, n) with the heap's lock. One thread at a time.
     template <class Lock, class Then>
-    void drain_quarantine([[maybe_unused]] const detail::heap_layout& of, [[maybe_unused]] Lock& lock,
+    void drain_quarantine([[maybe_unused]] const heap_layout& of, [[maybe_unused]] Lock& lock,
                           [[maybe_unused]] Then then) noexcept {
         if constexpr (Guard::waits != 0) quarantine_.drain(lock, [&](std::byte* row) { inspect(of, row); }, then);
     }
@@ -151,7 +147,7 @@ template <class Slots, class Guard, class Location = detail::header_in_page> cla
 
     // ---- reports; requires that no lock is held -------------------------------------------------------------
 
-    void report_logged_damage([[maybe_unused]] const detail::heap_layout& of) noexcept {
+    void report_logged_damage([[maybe_unused]] const heap_layout& of) noexcept {
         if constexpr (logs_damage)
             if (ALLOT_UNLIKELY(!damage_.empty()))
                 damage_.take([&](misuse kind, const row_type* type, const std::byte* row) {
@@ -161,20 +157,20 @@ template <class Slots, class Guard, class Location = detail::header_in_page> cla
 
   private:
     // Logs damage if a row that leaves the quarantine is not filled as it was when it entered.
-    void inspect(const detail::heap_layout& of, std::byte* row) noexcept {
+    void inspect(const heap_layout& of, std::byte* row) noexcept {
         page::expose(of.cut, row);
-        const bool good = detail::is_filled(row, usable(of), detail::quarantine_byte<Guard>);
+        const bool good = is_filled(row, usable(of), quarantine_byte<Guard>);
         if constexpr (Guard::wipes)
-            if (!good) detail::sys::wipe(row, usable(of));
+            if (!good) sys::wipe(row, usable(of));
         page::poison(of.cut, row);
         if (good) return;
-        page& p = detail::page_at<page>(of.provider.arena().view(), row);
+        page& p = page_at<page>(of.provider.arena().view(), row);
         damage_.add(misuse::write_after_release, row, Guard::type_of(of.config, p, row));
     }
 
-    ALLOT_NO_UNIQUE_ADDRESS detail::page_canary<Guard> canary_;
-    ALLOT_NO_UNIQUE_ADDRESS detail::quarantine_ring<Guard::waits> quarantine_;
-    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<logs_damage, detail::damage_log, detail::no_damage_log> damage_;
+    ALLOT_NO_UNIQUE_ADDRESS page_canary<Guard> canary_;
+    ALLOT_NO_UNIQUE_ADDRESS quarantine_ring<Guard::waits> quarantine_;
+    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<logs_damage, damage_log, no_damage_log> damage_;
 };
 
 } // namespace detail

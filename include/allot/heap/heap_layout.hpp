@@ -15,7 +15,7 @@ namespace detail {
 struct heap_layout {
     heap_config config;
     page_provider& provider;
-    detail::slot_geometry cut;
+    slot_geometry cut;
 
     // Of a page of the heap, or of a span.
     std::size_t page_bytes() const noexcept { return provider.page_bytes() * config.pages; }

@@ -33,8 +33,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Slots, class Guard = guard::none, class Location = detail::header_in_page>
-struct alignas(64) heaplet : detail::page_header {
+template <class Slots, class Guard = guard::none, class Location = header_in_page>
+struct alignas(64) heaplet : page_header {
     using location_type = Location;
 
     // Of a row with no header in front, where the page's own is out of band.
@@ -43,24 +43,24 @@ struct alignas(64) heaplet : detail::page_header {
         else return std::size_t{0};
     }();
 
-    detail::slot_geometry cut;
+    slot_geometry cut;
     std::uint32_t threshold = 1; // freed slots at which the page is listed as having space
-    ALLOT_NO_UNIQUE_ADDRESS detail::page_canary<Guard> guarded;
+    ALLOT_NO_UNIQUE_ADDRESS page_canary<Guard> guarded;
     ALLOT_NO_UNIQUE_ADDRESS Location location;
 
-    alignas(64) detail::slot_state state;
+    alignas(64) slot_state state;
     std::atomic<heaplet*> space_link{nullptr};
     std::atomic<heaplet*> empty_link{nullptr};
-    detail::list_hook<heaplet> in_ready;
-    detail::list_hook<heaplet> in_all;
+    list_hook<heaplet> in_ready;
+    list_hook<heaplet> in_all;
     bool is_ready = false;               // in the heap's list of ready pages
     std::atomic<bool> is_emptied{false}; // a compaction moves its rows to other pages; written under the heap's lock
     std::uint32_t marked = 0;            // rows that the compaction may move
 
-    alignas(64) detail::free_slots<Slots, Guard> slots;
+    alignas(64) free_slots<Slots, Guard> slots;
     std::atomic<std::uint32_t> fresh{0};
-    detail::locked_free_count locked_frees; // slots freed under the lock that `state` does not count yet
-    std::uint32_t number = 0;               // in its heap's live_slots; 0: the page is newer
+    locked_free_count locked_frees; // slots freed under the lock that `state` does not count yet
+    std::uint32_t number = 0;       // in its heap's live_slots; 0: the page is newer
 
     // Start of the page.
     std::byte* base() noexcept {
@@ -80,11 +80,11 @@ struct alignas(64) heaplet : detail::page_header {
                                                 out_of_band_bytes(cut.capacity, cut.stride, cut.header));
     }
 
-    static detail::slot_geometry geometry_for(std::size_t page_bytes, std::size_t row_bytes, std::size_t align,
-                                              std::size_t header, std::size_t out_of_band_count_bytes) noexcept {
+    static slot_geometry geometry_for(std::size_t page_bytes, std::size_t row_bytes, std::size_t align,
+                                      std::size_t header, std::size_t out_of_band_count_bytes) noexcept {
         if (row_bytes < Slots::min_row_bytes) row_bytes = Slots::min_row_bytes;
         row_bytes += Guard::row_bytes;
-        const std::size_t stride = detail::align_up(row_bytes + header, align);
+        const std::size_t stride = align_up(row_bytes + header, align);
         if constexpr (Location::out_of_band)
             return allot::detail::compute_geometry(page_bytes, least_offset, row_bytes, align, header,
                                                    [](std::size_t) { return std::size_t{0}; });
@@ -94,37 +94,34 @@ struct alignas(64) heaplet : detail::page_header {
     }
 
     // Host memory for an out-of-band header, with its bits and counts.
-    static std::size_t header_bytes(const detail::slot_geometry& cut, std::size_t out_of_band_count_bytes) noexcept {
+    static std::size_t header_bytes(const slot_geometry& cut, std::size_t out_of_band_count_bytes) noexcept {
         return sizeof(heaplet) + out_of_band_bytes(cut.capacity, cut.stride, cut.header) +
                cut.capacity * out_of_band_count_bytes;
     }
     // The slot policy's bytes after the header.
     static constexpr std::size_t out_of_band_bytes(std::size_t n, std::size_t stride, std::size_t header) noexcept {
-        return detail::align_up(Slots::out_of_band_bytes(n, stride, header), std::size_t{8});
+        return align_up(Slots::out_of_band_bytes(n, stride, header), std::size_t{8});
     }
 
     // ---- for AddressSanitizer and valgrind: of a page's slots only the bytes of rows may be used --------------------
 
     // Bytes that a row may use, its type's checksum included.
-    static std::size_t usable(const detail::slot_geometry& cut) noexcept {
-        return cut.stride - cut.header - Guard::row_bytes;
-    }
+    static std::size_t usable(const slot_geometry& cut) noexcept { return cut.stride - cut.header - Guard::row_bytes; }
     // Of a new page.
     void hide_slots(std::size_t page_bytes) noexcept {
         const std::size_t from = cut.first - cut.header;
-        if (!Location::on_device && ends(cut) == detail::sys::unit_ends::own)
-            detail::sys::hide(base() + from, page_bytes - from);
+        if (!Location::on_device && ends(cut) == sys::unit_ends::own) sys::hide(base() + from, page_bytes - from);
     }
     // The slot is free.
-    ALLOT_ALWAYS_INLINE static void poison(const detail::slot_geometry& cut, std::byte* row) noexcept {
-        if constexpr (!Location::on_device) detail::sys::poison(row, usable(cut), ends(cut));
+    ALLOT_ALWAYS_INLINE static void poison(const slot_geometry& cut, std::byte* row) noexcept {
+        if constexpr (!Location::on_device) sys::poison(row, usable(cut), ends(cut));
     }
     // It holds a row; the contents are unspecified, or those from before poison().
-    ALLOT_ALWAYS_INLINE static void unpoison(const detail::slot_geometry& cut, std::byte* row) noexcept {
-        if constexpr (!Location::on_device) detail::sys::unpoison(row, usable(cut), ends(cut));
+    ALLOT_ALWAYS_INLINE static void unpoison(const slot_geometry& cut, std::byte* row) noexcept {
+        if constexpr (!Location::on_device) sys::unpoison(row, usable(cut), ends(cut));
     }
-    static void expose(const detail::slot_geometry& cut, std::byte* row) noexcept {
-        if constexpr (!Location::on_device) detail::sys::expose(row, usable(cut), ends(cut));
+    static void expose(const slot_geometry& cut, std::byte* row) noexcept {
+        if constexpr (!Location::on_device) sys::expose(row, usable(cut), ends(cut));
     }
 
     // Slots handed out and not counted as freed: too many while frees are not counted yet. Requires the heap's lock.
@@ -137,7 +134,7 @@ struct alignas(64) heaplet : detail::page_header {
     // True if a link between its free slots is invalid: no slot is claimed any more, and the page stays with the heap
     // until all its rows are released.
     bool is_broken() const noexcept {
-        if constexpr (detail::encodes_links<Slots, Guard>) return slots.broken() != 0;
+        if constexpr (encodes_links<Slots, Guard>) return slots.broken() != 0;
         return false;
     }
     // `uncounted`: slots freed and not counted yet. No other thread may use the page meanwhile.
@@ -149,9 +146,9 @@ struct alignas(64) heaplet : detail::page_header {
 
   private:
     // Two rows share a unit only where nothing lies between them.
-    static detail::sys::unit_ends ends(const detail::slot_geometry& cut) noexcept {
+    static sys::unit_ends ends(const slot_geometry& cut) noexcept {
         const bool apart = cut.header + Guard::row_bytes != 0 || (cut.first | cut.stride) % 8 == 0;
-        return apart ? detail::sys::unit_ends::own : detail::sys::unit_ends::shared;
+        return apart ? sys::unit_ends::own : sys::unit_ends::shared;
     }
 };
 

@@ -51,7 +51,7 @@ template <class Page> class leaving_pages {
   private:
     page_provider& provider_;
     detail::pages_in_transit::move move_;
-    detail::intrusive_list<Page, &Page::in_all> pages_;
+    intrusive_list<Page, &Page::in_all> pages_;
     std::size_t count_ = 0;
 };
 

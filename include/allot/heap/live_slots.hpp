@@ -27,7 +27,7 @@ class live_slots {
     bool is_known() const noexcept { return words_ != nullptr; }
     // Pages 1 to `pages`, without rows. False: no memory.
     bool begin(std::size_t pages, std::uint32_t slots_of_page) noexcept {
-        words_of_page_ = static_cast<std::uint32_t>(detail::ceil_div(slots_of_page, 64U));
+        words_of_page_ = static_cast<std::uint32_t>(ceil_div(slots_of_page, 64U));
         pages_ = pages;
         words_ = new (std::nothrow) std::uint64_t[pages * words_of_page_]();
         return words_ != nullptr;

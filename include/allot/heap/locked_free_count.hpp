@@ -35,7 +35,7 @@ struct locked_free_count {
     // The page may be due before check_at: its state word lost a flag.
     void check_next() noexcept { check_at = 1; }
     // Sets check_at; false if a flush is due now.
-    bool defer(const detail::slot_state& state, std::uint32_t threshold, std::uint32_t whole) noexcept {
+    bool defer(const slot_state& state, std::uint32_t threshold, std::uint32_t whole) noexcept {
         const std::int64_t due = state.due(threshold, whole) - state.freed();
         check_at = due > 0 ? static_cast<std::uint32_t>(due) : 1;
         return due > static_cast<std::int64_t>(slots);

@@ -30,7 +30,7 @@ template <class Page> class page_queues {
   public:
     // Counts n slots freed without the lock. The page may be returned to the arena before this call returns. Note the
     // heap if `note` is set (the page became empty) or `locked_frees` (it may have become empty).
-    detail::slot_state::change count(Page& p, std::uint32_t n) noexcept {
+    slot_state::change count(Page& p, std::uint32_t n) noexcept {
         const auto change = p.state.add_freed(n, p.threshold, fresh(p));
         if (change.list) space_.push(&p);
         if (change.note) empties_.push(&p);
@@ -235,7 +235,7 @@ template <class Page> class page_queues {
         locked_frees_.remove(p);
         return list(p, p.state.flush_locked(std::exchange(p.locked_frees, {}).slots, p.threshold, fresh(p)));
     }
-    bool list(Page& p, const detail::slot_state::change& change) noexcept {
+    bool list(Page& p, const slot_state::change& change) noexcept {
         if (change.list) make_ready(p);
         if (change.note) empties_.push(&p);
         return change.note;
@@ -289,8 +289,8 @@ template <class Page> class page_queues {
     }
 
     Page* current_ = nullptr;
-    detail::intrusive_list<Page, &Page::in_ready> ready_; // listed pages, except the current one
-    detail::intrusive_list<Page, &Page::in_all> all_;
+    intrusive_list<Page, &Page::in_ready> ready_; // listed pages, except the current one
+    intrusive_list<Page, &Page::in_all> all_;
     pages_with_locked_frees<Page> locked_frees_;
     Page* walk_at_ = nullptr;   // next page of the walk; null: the first page
     Page* search_at_ = nullptr; // the same of claim_any()
@@ -298,8 +298,8 @@ template <class Page> class page_queues {
     std::size_t size_ = 0;
 
     // For releasers without the lock.
-    alignas(64) detail::mpsc_stack<Page, &Page::space_link> space_; // drained under the lock
-    detail::mpsc_stack<Page, &Page::empty_link> empties_;
+    alignas(64) mpsc_stack<Page, &Page::space_link> space_; // drained under the lock
+    mpsc_stack<Page, &Page::empty_link> empties_;
     std::atomic<std::uint8_t> may_be_due_{0}; // a page with locked frees was counted up since find_due() looked
 };
 

@@ -56,7 +56,7 @@ class slot_cache_base {
     ALLOT_ALWAYS_INLINE bool push_to_group(const std::byte* row) noexcept {
         const std::size_t at = reinterpret_cast<std::uintptr_t>(row) - reinterpret_cast<std::uintptr_t>(first_);
         if (ALLOT_UNLIKELY(at >= group_bytes_)) return false;
-        set_bits(bits() | std::uint64_t{1} << ((at * reciprocal >> detail::slot_geometry::shift) & 63));
+        set_bits(bits() | std::uint64_t{1} << ((at * reciprocal >> slot_geometry::shift) & 63));
         return true;
     }
     // Moves slots from the group to the empty stack, as many as fit: the lowest ones, the lowest on top.
@@ -95,13 +95,13 @@ class slot_cache_base {
             visit(first + static_cast<std::size_t>(std::countr_zero(rest)) * stride);
     }
 
-    std::size_t limit = 0;                      // the most slots in the stack; lower for large slots
-    std::uint32_t batch = 0;                    // slots of the stack that are moved at once
-    std::uint32_t shortages = 0;                // heap_group::shortages() when slots were last freed from it
-    std::uint32_t group_slots = 0;              // slots of a group, free or not: a power of two
-    std::uint64_t reciprocal = 0;               // of the heap's slot_geometry
-    detail::list_hook<slot_cache_base> in_heap; // in its heap's list of caches; protected by the heap's lock
-    std::byte* const* stack = nullptr;          // its array of slots, for other threads
+    std::size_t limit = 0;              // the most slots in the stack; lower for large slots
+    std::uint32_t batch = 0;            // slots of the stack that are moved at once
+    std::uint32_t shortages = 0;        // heap_group::shortages() when slots were last freed from it
+    std::uint32_t group_slots = 0;      // slots of a group, free or not: a power of two
+    std::uint64_t reciprocal = 0;       // of the heap's slot_geometry
+    list_hook<slot_cache_base> in_heap; // in its heap's list of caches; protected by the heap's lock
+    std::byte* const* stack = nullptr;  // its array of slots, for other threads
 
   protected:
     ALLOT_ALWAYS_INLINE bool pop_from(std::byte** slots, std::byte*& row) noexcept {
@@ -148,7 +148,7 @@ template <class Deferred> class cache_with_deferred_frees : public slot_cache_ba
     ALLOT_NO_UNIQUE_ADDRESS Deferred deferred;
 };
 
-template <std::size_t Capacity, class Deferred = detail::no_deferred_frees>
+template <std::size_t Capacity, class Deferred = no_deferred_frees>
 class slot_cache : public cache_with_deferred_frees<Deferred> {
   public:
     static constexpr std::size_t capacity = Capacity;

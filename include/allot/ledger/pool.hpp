@@ -112,7 +112,7 @@ class pool_ledger : public tree_ledger {
         detail::check_arbiter_of_account<Values...>();
         const name who{*text != 0 ? text : "pool"};
         if constexpr (given<allot::account, Values&...>)
-            return allot::account{detail::pick<allot::account>(values...), who, credit_step{}, std::nothrow};
+            return allot::account{pick<allot::account>(values...), who, credit_step{}, std::nothrow};
         else return allot::account{who, credit_step{}, value_or<judged_by>({}, values...), std::nothrow};
     }
 

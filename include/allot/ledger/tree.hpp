@@ -160,8 +160,8 @@ class tree_ledger {
             out.put("out of memory: ").bytes(asked.why.requested).put(" for the object itself");
         };
         const auto page = [&](text_writer& out) { write_top_holders(out, account_.root(), asked.why); };
-        detail::raise_refused(request, set, name, asked.why, asked.why.requested, page,
-                              [&](text_writer& out) { account_.write_failures(out, asked.why); });
+        raise_refused(request, set, name, asked.why, asked.why.requested, page,
+                      [&](text_writer& out) { account_.write_failures(out, asked.why); });
     }
     // Adds the object whose pages are charged here to its account. leave() removes it, and waits for calls of it.
     ALLOT_OUTLINE_WARM void join(tenant& object) noexcept {

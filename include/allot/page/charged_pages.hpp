@@ -133,12 +133,12 @@ template <class Ledger> class charged_pages {
     }
     // Call when pages or slots became unused, or may have: requests of the account, or of the arena, may wait for them.
     void notify_unused() noexcept {
-        detail::full_fence(); // after the change
+        full_fence(); // after the change
         if constexpr (notifies) ledger_.notify_unused();
         arena_.level().gave();
     }
     void notify_account() noexcept {
-        if constexpr (notifies) detail::full_fence(), ledger_.notify_unused();
+        if constexpr (notifies) full_fence(), ledger_.notify_unused();
     }
     // The object refills a cache: it rests no longer.
     ALLOT_COLD void open_caches() noexcept {
@@ -269,7 +269,7 @@ template <class Ledger> class charged_pages {
     void keep(std::size_t ahead) noexcept {
         if (ahead == 0) return;
         ahead_.fetch_add(ahead, std::memory_order_relaxed);
-        if constexpr (notifies) detail::full_fence(), ledger_.wake();
+        if constexpr (notifies) full_fence(), ledger_.wake();
     }
 
     page_arena& arena_;

@@ -21,6 +21,7 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+
 namespace detail {
 class shared_level;
 } // namespace detail
@@ -31,8 +32,6 @@ struct item_stats {
     std::size_t committed = 0; // promised by the system
     std::size_t resident = 0;  // in memory now
 };
-
-namespace detail {
 
 /// Derive from it, and add it to an arena to hold pages there: arena.add(tenant).
 /// Requires: removed before it ends; the name outlives it.
@@ -70,6 +69,8 @@ class tenant {
     bool is_shut_here_ = false; // for requests that wait at the level that it is in a list of
 };
 
+namespace detail {
+
 /// A tenant with caches. They are shut while requests wait for its memory, and where it had none when it was asked: it
 /// is not asked again before its next refill of a cache.
 class caching_tenant : public tenant {
@@ -91,7 +92,7 @@ class caching_tenant : public tenant {
     /// While they are shut the caches stay empty. One thread at a time. Returns: whether they are empty.
     virtual bool set_shut(bool now) noexcept = 0;
 
-    detail::sys::mutex lock_{lock_rank::waits};
+    sys::mutex lock_{lock_rank::waits};
     unsigned reasons_ = 0;
     bool are_empty_ = false;
 };

@@ -118,7 +118,7 @@ class type_table {
     }
     // Requires lock_. The type's entry in the index: its number, or 0, where it is to be added.
     std::uint32_t* find_entry(const row_type& type) noexcept {
-        std::size_t at = detail::multiplicative_hash(reinterpret_cast<std::uintptr_t>(&type), 64 - index_bits_);
+        std::size_t at = multiplicative_hash(reinterpret_cast<std::uintptr_t>(&type), 64 - index_bits_);
         while (index_[at] != 0 && (*this)[index_[at]] != &type) at = (at + 1) % (std::size_t{1} << index_bits_);
         return &index_[at];
     }
@@ -140,7 +140,7 @@ class type_table {
     std::array<std::atomic<chunk*>, 256 + max_checked / 256> chunks_{};
     std::atomic<std::uint32_t> end_{first_named}; // number of the next type
     std::atomic<std::uint32_t> end_checked_{first_checked};
-    detail::spin_lock lock_; // the members below
+    spin_lock lock_; // the members below
     std::array<std::uint32_t, 32> few_{};
     std::uint32_t* index_ = few_.data(); // numbers by the hash of the type's address; 0: free
     unsigned index_bits_ = 5;            // log2 of its size

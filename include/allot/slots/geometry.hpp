@@ -48,8 +48,8 @@ constexpr slot_geometry compute_geometry(std::size_t page_bytes, std::size_t fix
                                          std::size_t align, std::size_t header, OutOfBand out_of_band) noexcept {
     slot_geometry g;
     if (row_bytes > page_bytes) return g; // the sums below cannot wrap
-    const std::size_t stride = detail::align_up(row_bytes + header, align);
-    const auto first_for = [&](std::size_t n) { return detail::align_up(fixed + out_of_band(n) + header, align); };
+    const std::size_t stride = align_up(row_bytes + header, align);
+    const auto first_for = [&](std::size_t n) { return align_up(fixed + out_of_band(n) + header, align); };
     const auto fits = [&](std::size_t n) { return first_for(n) - header + n * stride <= page_bytes; };
     std::size_t n = 0; // fits, or is 0
     for (std::size_t beyond = page_bytes / stride + 1; beyond - n > 1;) {
@@ -62,7 +62,7 @@ constexpr slot_geometry compute_geometry(std::size_t page_bytes, std::size_t fix
     // Rows start at cache lines, or at the largest power of two in the stride, where the room behind the last one
     // allows.
     const std::size_t power = stride & (~stride + 1), line = power < 64 ? power : 64;
-    const std::size_t first = first_for(n), aligned = detail::align_up(first, line);
+    const std::size_t first = first_for(n), aligned = align_up(first, line);
     if (n != 0) g.first = static_cast<std::uint32_t>(aligned - header + n * stride <= page_bytes ? aligned : first);
     g.reciprocal = ((std::uint64_t{1} << slot_geometry::shift) + stride - 1) / stride;
     return g;

@@ -29,7 +29,7 @@ class slot_marks {
 
     static constexpr bool in_front(std::size_t header) noexcept { return header >= sizeof(std::uint32_t); }
     static constexpr std::size_t out_of_band_bytes(std::size_t slots, std::size_t header) noexcept {
-        return in_front(header) ? 0 : detail::align_up(slots, std::size_t{8});
+        return in_front(header) ? 0 : align_up(slots, std::size_t{8});
     }
 
     // `out_of_band` is out_of_band_bytes(capacity, header) of memory.
@@ -58,8 +58,8 @@ class slot_marks {
   private:
     using byte_word = std::atomic<std::uint8_t>;
 
-    static detail::sys::hidden_ref<std::uint32_t> count_word(std::byte* row) noexcept {
-        return detail::sys::hidden_ref<std::uint32_t>(*(reinterpret_cast<std::uint32_t*>(row) - 1));
+    static sys::hidden_ref<std::uint32_t> count_word(std::byte* row) noexcept {
+        return sys::hidden_ref<std::uint32_t>(*(reinterpret_cast<std::uint32_t*>(row) - 1));
     }
 
     byte_word* bytes_; // null: the marks are in count words

@@ -53,7 +53,7 @@ template <class Node, called_hook<Node> Node::* Place> class called_list {
         Node* following = nullptr;
         const Node* awaits = nullptr; // by a remove() of its thread
         std::uint64_t began = 0;      // the number of the last addition before its first step
-        std::uintptr_t thread = detail::sys::thread_token();
+        std::uintptr_t thread = sys::thread_token();
         position* next = nullptr;
     };
 
@@ -83,7 +83,7 @@ template <class Node, called_hook<Node> Node::* Place> class called_list {
     // thread has added the object meanwhile.
     template <class Lock, class TakeOff> [[nodiscard]] bool remove(Lock& lock, Node& node, TakeOff take_off) noexcept {
         detail::check_no_lock_is_held("waits for calls of an object");
-        const std::uintptr_t me = detail::sys::thread_token();
+        const std::uintptr_t me = sys::thread_token();
         for (;;) {
             std::uint64_t seen = 0;
             {

@@ -16,7 +16,7 @@ inline void pause() noexcept {
     asm volatile("isb");
 #endif
 }
-inline void yield() noexcept { detail::sys::yield_thread(); }
+inline void yield() noexcept { sys::yield_thread(); }
 
 } // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -59,7 +59,7 @@ template <class Cache> class shared_caches {
     };
 
     ALLOT_ALWAYS_INLINE borrowed borrow() noexcept {
-        const std::size_t first = spread(detail::sys::thread_token());
+        const std::size_t first = spread(sys::thread_token());
         place* p = &places_[first];
         if (ALLOT_UNLIKELY(!take(*p))) {
             p = &places_[first ^ 1];
@@ -79,24 +79,24 @@ template <class Cache> class shared_caches {
     // it.
     static Cache& keep(place& p) noexcept {
         while (!take(p)) yield();
-        detail::sys::leave_section(); // it may be kept for long
+        sys::leave_section(); // it may be kept for long
         return p.cache;
     }
     ALLOT_ALWAYS_INLINE static void give(place& p) noexcept {
         p.taken.store(0, std::memory_order_release);
-        detail::sys::leave_section();
+        sys::leave_section();
     }
     static void give_kept(place& p) noexcept { p.taken.store(0, std::memory_order_release); }
     std::array<place, count>& all() noexcept { return places_; }
 
   private:
     ALLOT_ALWAYS_INLINE static bool take(place& p) noexcept {
-        detail::sys::enter_section();
+        sys::enter_section();
         const bool took = p.taken.exchange(1, std::memory_order_acquire) == 0;
-        if (!took) detail::sys::leave_section();
+        if (!took) sys::leave_section();
         return took;
     }
-    static std::size_t spread(std::uintptr_t token) noexcept { return detail::multiplicative_hash(token, 62); }
+    static std::size_t spread(std::uintptr_t token) noexcept { return multiplicative_hash(token, 62); }
     std::array<place, count> places_;
 };
 

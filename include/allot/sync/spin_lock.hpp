@@ -26,20 +26,20 @@ template <lock_rank Rank> class basic_spin_lock {
     // Always inline, so that a path's instructions do not depend on the rest of the program.
     ALLOT_ALWAYS_INLINE void lock() noexcept {
         order().waits();
-        detail::sys::enter_section();
+        sys::enter_section();
         if (ALLOT_LIKELY(take())) return;
         wait();
     }
     ALLOT_ALWAYS_INLINE bool try_lock() noexcept {
-        detail::sys::enter_section();
+        sys::enter_section();
         const bool took = take();
-        if (!took) detail::sys::leave_section();
+        if (!took) sys::leave_section();
         return took;
     }
     void unlock() noexcept {
         order().unlocked();
         held_.store(0, std::memory_order_release);
-        detail::sys::leave_section();
+        sys::leave_section();
     }
 
   private:

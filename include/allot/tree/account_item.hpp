@@ -43,7 +43,7 @@ class account_item {
 
 namespace detail {
 
-using account_items = detail::intrusive_list<account_item, &account_item::place>;
+using account_items = intrusive_list<account_item, &account_item::place>;
 
 } // namespace detail
 

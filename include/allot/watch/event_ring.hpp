@@ -71,8 +71,8 @@ template <std::size_t Events> class event_ring {
             return;
         }
         // Each is a release, so a reader that sees one new value also sees the new turn.
-        e.ticks.store(detail::sys::ticks(), std::memory_order_release);
-        e.thread.store(detail::sys::thread_token(), std::memory_order_release);
+        e.ticks.store(sys::ticks(), std::memory_order_release);
+        e.thread.store(sys::thread_token(), std::memory_order_release);
         e.bytes.store(bytes, std::memory_order_release);
         e.held.store(held, std::memory_order_release);
         e.name.store(name, std::memory_order_release);

@@ -78,7 +78,7 @@ class peak_recorder : public charge_counters {
     histogram_source source_ = nullptr;
     void* manager_ = nullptr;
     std::atomic<bool> taking_snapshot_{false};
-    mutable detail::basic_spin_lock<lock_rank::peak> lock_;
+    mutable basic_spin_lock<lock_rank::peak> lock_;
     peak_usage kept_;
 };
 

@@ -36,7 +36,7 @@ template <std::size_t Events> class trace_recorder : public peak_recorder {
 
     // Calls visit(event, nanoseconds since the recorder was constructed), oldest first.
     template <class Visit> void visit(Visit visit) const {
-        const std::uint64_t ticks = detail::sys::ticks() - ticks_, ns = sys::fine_clock::now() - ns_;
+        const std::uint64_t ticks = sys::ticks() - ticks_, ns = sys::fine_clock::now() - ns_;
         const double ns_per_tick = ticks != 0 ? static_cast<double>(ns) / static_cast<double>(ticks) : 1.0;
         ring_.visit([&](const traced_event& e) {
             const double since = e.ticks > ticks_ ? static_cast<double>(e.ticks - ticks_) * ns_per_tick : 0.0;
@@ -48,7 +48,7 @@ template <std::size_t Events> class trace_recorder : public peak_recorder {
 
   private:
     const std::uint64_t ns_ = sys::fine_clock::now();
-    const std::uint64_t ticks_ = detail::sys::ticks();
+    const std::uint64_t ticks_ = sys::ticks();
     event_ring<Events> ring_;
 };
 

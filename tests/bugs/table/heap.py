@@ -87,7 +87,7 @@ BUGS = {
         law=2),
     "header_grows_with_its_guard": bug(
         "static/rows/sizes.cpp",
-        "ALLOT_NO_UNIQUE_ADDRESS detail::page_canary<Guard> guarded;",
+        "ALLOT_NO_UNIQUE_ADDRESS page_canary<Guard> guarded;",
         "alignas(64) page_canary<Guard> guarded;",
         law=6, smoke=True),
     "slots_in_caches_keep_pages_without_rows": bug(

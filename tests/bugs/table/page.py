@@ -10,7 +10,7 @@ BUGS = {
     "holders_asked_with_the_lock": bug(
         "unit/chunk/chunk_accounts.cpp",
         "std::size_t bytes = 0; level_.each_tenant(",
-        "static spin_lock one; const detail::lock_guard hold(one); std::size_t bytes = 0; level_.each_tenant(",
+        "static detail::spin_lock one; const detail::lock_guard hold(one); std::size_t bytes = 0; level_.each_tenant(",
         law=5),
     "pages_go_back_when_they_are_given": bug(
         "unit/page/retain.cpp",

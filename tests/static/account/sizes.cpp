@@ -24,7 +24,7 @@ TEST_CASE("accounts and what is added to them have the sizes that their headers 
     STATIC_REQUIRE(sizeof(account_reservation) == 80);
     STATIC_REQUIRE(sizeof(detail::queued_reservation) == 472);
     STATIC_REQUIRE(sizeof(reclaimer) == 104);
-    STATIC_REQUIRE(sizeof(detail::tenant) == 56);
+    STATIC_REQUIRE(sizeof(tenant) == 56);
     STATIC_REQUIRE(sizeof(detail::shared_level) == 80);
     STATIC_REQUIRE(sizeof(oom::task) == 24);
     STATIC_REQUIRE(sizeof(oom::task_thread) == 48);

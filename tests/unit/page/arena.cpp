@@ -230,7 +230,7 @@ TEST_CASE("a borrowed arena works within the caller's bytes", "[arena]") {
 
 TEST_CASE("an arena reports whether it is fragmented or exhausted, and who holds it", "[arena]") {
     allot::arena<> pages{allot::page_bytes{64_KiB}, allot::reserve_bytes{1_MiB}, allot::name{"shared"}};
-    struct holder final : allot::detail::tenant {
+    struct holder final : allot::tenant {
         holder() : tenant("orders") {}
         std::size_t held() const noexcept override { return 512_KiB; }
         std::size_t return_idle(std::size_t, bool) noexcept override { return 0; }

@@ -17,7 +17,7 @@ using allot::detail::shared_waits;
 namespace {
 
 // Any call as a tenant.
-template <class Call> struct tenant_of final : allot::detail::tenant {
+template <class Call> struct tenant_of final : allot::tenant {
     explicit tenant_of(Call& c) noexcept : tenant("object"), call(c) {}
     std::size_t held() const noexcept override { return 0; }
     std::size_t return_idle(std::size_t, bool) noexcept override { return call(); }
@@ -26,7 +26,7 @@ template <class Call> struct tenant_of final : allot::detail::tenant {
 
 std::size_t ask_all(shared_level& all) {
     std::size_t bytes = 0;
-    all.each_tenant([&](allot::detail::tenant& t) { bytes += t.return_idle(SIZE_MAX, true); });
+    all.each_tenant([&](allot::tenant& t) { bytes += t.return_idle(SIZE_MAX, true); });
     return bytes;
 }
 
