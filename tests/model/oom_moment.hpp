@@ -442,7 +442,8 @@ class moment {
         w.at = phase::sleeps;
         if (what().most_passed != 255) let_pass(), wake();
         all_.fail(w.id,
-                  static_cast<std::uint8_t>((w.own ? failed_by_own_limit : 0) | (w.held_back ? failed_held_back : 0)),
+                  static_cast<std::uint8_t>((w.own ? allot::oom::detail::failed_by_own_limit : 0) |
+                                            (w.held_back ? allot::oom::detail::failed_held_back : 0)),
                   sink(), w.own || w.held_back ? 0 : outside_, w.own || w.held_back ? 0 : free_);
         if (at(who).state != thread_state::blocked) go_on(who);
         return true;

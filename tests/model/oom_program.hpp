@@ -32,7 +32,7 @@ struct part {
     bool in_scope = true;
     bool permit = false; // it holds a permit meanwhile, and waits for it first
     bool whole = false;  // it takes its units at once
-    behind allot::oom::detail::after{};
+    behind after{};
     unsigned of = 0; // the task, of a pool thread
     // Threads that join its scope once it has its units; it waits for their ends, by a latch or as for its task.
     std::vector<part> workers{};
