@@ -139,6 +139,8 @@ inline void write_tasks(text_writer& out, const account_node& in) noexcept {
     if (const judge* const by = in.tree().judged.by) by->write_tasks(out);
 }
 
+} // namespace detail
+
 /// Writes "accounts of root: .. used of .., peak ..; largest holders:", then one line for each of them, or "; no
 /// account holds bytes"; then the tasks of its arbiter.
 inline void write_top_holders(text_writer& out, const account& root) noexcept {
@@ -152,6 +154,8 @@ inline void write_top_holders(text_writer& out, const account& root, const charg
         why.at == &root || (why.at != nullptr && detail::write_holders(out, detail::node_of(root), why.at));
     if (lives && why.outcome == charge_outcome::over_limit) detail::write_reclaimers(out, *detail::refuser_in(why));
 }
+
+namespace detail {
 
 [[noreturn]] ALLOT_OUTLINE_COLD void raise_refused(const account_node& by, const charge_status& s) {
     char line[out_of_memory::line_bytes];

@@ -23,7 +23,7 @@ std::string path_of(const account& a) { return std::string(a.path().text()); }
 std::string holders_of(const account& root) {
     char text[allot::out_of_memory::report_bytes];
     allot::text_writer out{text};
-    allot::detail::write_top_holders(out, root);
+    allot::write_top_holders(out, root);
     CHECK_FALSE(out.is_truncated());
     return text;
 }
@@ -70,7 +70,7 @@ TEST_CASE("holders of one name are named by their paths", "[accounts][reports]")
                                 "    engine: 1 MiB charged, peak 41 MiB, limit 64 MiB\n");
     char text[1024];
     allot::text_writer out{text};
-    allot::detail::write_top_holders(out, engine, low.try_charge(2000));
+    allot::write_top_holders(out, engine, low.try_charge(2000));
     CHECK_THAT(std::string(out.c_str()), ContainsSubstring("  accounts of query 2 / join / build: 0 bytes used"));
     j1.refund(10_MiB), j2.refund(30_MiB), engine.refund(1_MiB);
 }
