@@ -115,6 +115,10 @@ class store final : public reclaimer {
         end_pause();
         return let_leave(bytes);
     }
+    /// The same, but for what a pause of writes keeps in memory.
+    std::size_t let_leave(std::size_t bytes) noexcept {
+        return free({.bytes = bytes}, [](std::size_t) {}, [](std::size_t, bool) {});
+    }
     /// Ends the pause after a failed write, once the disk has been mended: requests write again, also those that wait.
     void end_pause() noexcept override {
         home_.end_pause();
@@ -159,6 +163,9 @@ class store final : public reclaimer {
         const auto ends = [&](std::size_t bytes, bool has_left) { has_left ? arrived(bytes) : failed(bytes); };
         return free(what, begins, ends) != 0;
     }
+
+  private:
+    template <class T> friend class stored; // a handle: it calls what follows, up to state_of()
 
     // ---- for handles ------------------------------------------------------------------------------------------------
 
@@ -305,10 +312,6 @@ class store final : public reclaimer {
         if (how == leave_step::written && !(why = e.write(*e.object, e.kept))) how = leave_step::failed;
         return end_leave(e, how, alone, why);
     }
-    // As spill(), but for what a pause keeps in memory.
-    std::size_t let_leave(std::size_t bytes) noexcept {
-        return free({.bytes = bytes}, [](std::size_t) {}, [](std::size_t, bool) {});
-    }
     // A share of what is kept at home, where it is written first if it must be. None: it is pinned, or of no bytes.
     // Throws: out_of_memory, spill_error where it cannot be written.
     ALLOT_OUTLINE kept_bytes share_of(entry& e) {
@@ -356,7 +359,8 @@ class store final : public reclaimer {
         return e.state;
     }
 
-  private:
+    // ---- of its own -------------------------------------------------------------------------------------------------
+
     static bool moves(const entry& e) noexcept { return e.is_moved() && e.mover == detail::sys::thread_token(); }
     static void step(entry& e, event by) noexcept {
         ALLOT_ASSERT(spill::detail::is_legal(e.state, by), "an entry's state takes the event");

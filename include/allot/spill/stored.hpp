@@ -111,7 +111,7 @@ template <class T> class entry_of final : public store_entry {
         return made;
     }
     // Its size may be another one now. What cannot be stored any more, as a buffer with other views, stays in memory.
-    void unpin_changed() noexcept {
+    void note_changed() noexcept {
         held& now = value_of(*store_entry::object);
 #if ALLOT_EXCEPTIONS
         try {
@@ -122,7 +122,6 @@ template <class T> class entry_of final : public store_entry {
 #else
         note(storing<T>(now, by));
 #endif
-        in.unpin(*this, how.bytes, how.charged(now));
     }
     static held& value_of(stored_object& o) noexcept { return static_cast<object&>(o).value; }
     static const held& value_of(const stored_object& o) noexcept { return static_cast<const object&>(o).value; }
@@ -166,8 +165,12 @@ template <class T> class stored {
         }
         ~pin_of() {
             if (of_ == nullptr) return;
-            if constexpr (std::is_const_v<Held>) of_->in.unpin(*of_);
-            else of_->unpin_changed();
+            if constexpr (std::is_const_v<Held>) {
+                of_->in.unpin(*of_);
+            } else {
+                of_->note_changed();
+                of_->in.unpin(*of_, of_->how.bytes, of_->how.charged(**this));
+            }
         }
         explicit operator bool() const noexcept { return of_ != nullptr; }
         Held& operator*() const noexcept { return entry::value_of(*of_->store_entry::object); }
