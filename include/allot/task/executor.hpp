@@ -111,6 +111,9 @@ class executor final : detail::task_calls {
         return s;
     }
 
+  private:
+    friend class task_group; // it calls what follows, up to wait()
+
     // ---- for groups -------------------------------------------------------------------------------------------------
 
     // Throws: std::bad_alloc.
@@ -250,7 +253,8 @@ class executor final : detail::task_calls {
         return true;
     }
 
-  private:
+    // ---- of its own -------------------------------------------------------------------------------------------------
+
     using ending = detail::task_attempt::ending;
     struct sleeper {
         detail::sys::parking spot{};
