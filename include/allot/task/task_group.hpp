@@ -13,6 +13,7 @@
 
 #include <allot/account/account.hpp>
 #include <allot/config.hpp>
+#include <allot/spill/spillable.hpp>
 #include <allot/task/executor.hpp>
 #include <allot/task/queued_task.hpp>
 
@@ -90,10 +91,16 @@ class task_group {
     void join() { in_.wait(group_); }
     /// Ends its tasks: those that wait, at once; those that run, when they next ask for memory in vain.
     void cancel() noexcept { in_.cancel(group_); }
+    /// The same, with an error for wait(). Nothing, if it was cancelled before.
+    void fail(std::exception_ptr error) noexcept { in_.fail(group_, std::move(error)); }
 
     /// The task that its threads work for, at the arbiter.
     const oom::task& task() const noexcept { return group_.task; }
-    // For caches.
+
+  private:
+    template <spillable T> friend class task_cache;
+    template <spillable T> friend class operand_graph;
+
     void add(detail::group_watch& w) noexcept {
         group_.watches.add(w);
         if (in_.is_cancelled(group_)) w.cancelled();
@@ -103,7 +110,6 @@ class task_group {
         cancel();
         join();
     }
-    void fail(std::exception_ptr error) noexcept { in_.fail(group_, std::move(error)); }
     // A thread is to wait for its tasks.
     void expects_no_task() const noexcept { in_.expects_no_task(group_.name); }
     // For a thread that waits for something else than the end of tasks: it runs tasks of an executor without threads.
@@ -114,7 +120,6 @@ class task_group {
     void tell() noexcept { in_.tell(); }
     void remove(detail::group_watch& w) noexcept { group_.watches.remove(w); }
 
-  private:
     executor& in_;
     detail::group_of_tasks group_;
 };
