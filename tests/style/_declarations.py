@@ -100,8 +100,18 @@ class scanner:
 
 def is_body(words):
     """Whether the { behind them begins the body of a function."""
-    before = words[:-1] if words[-1:] == ["("] else words
-    return "(" in words and before[-1:] != ["requires"] and not {"=", "concept", "struct", "class", "union", "enum"} & set(words)
+    head = [word for i, word in enumerate(words) if word != "=" or not {"operator"} & set(words[max(0, i - 3):i])]
+    if {"=", "concept", "struct", "class", "union", "enum"} & set(head) or not any(is_call(head, i) for i in range(len(head))):
+        return False
+    begins = [i for i, word in enumerate(head) if word == ":"]  # what a constructor initializes
+    return head[-1] != ">" and not NAME.fullmatch(head[-1]) if begins else "requires" not in (head[-1], *head[-2:-1])[:1 + (head[-1] == "(")]
+
+
+def is_call(words, i):
+    """Whether parentheses at i hold the parameters of a function."""
+    return words[i] == "(" and i != 0 and (
+        NAME.fullmatch(words[i - 1]) is not None and words[i - 1] not in NO_FUNCTION and not words[i - 1].startswith("ALLOT_")
+        or "operator" in words[:i])
 
 
 def named(said):
@@ -120,8 +130,7 @@ def named(said):
             if "operator" in words:  # of a literal
                 at = words.index("operator") + 2
                 return (words[at], said[at][1], defined) if NAME.fullmatch(words[at]) and words[at - 1] == "0" else None
-            calls = [i for i, word in enumerate(head) if word == "(" and i and NAME.fullmatch(head[i - 1]) and head[i - 1] not in NO_FUNCTION
-                     and not head[i - 1].startswith("ALLOT_")]
+            calls = [i for i in range(len(head)) if is_call(head, i)]
             at = calls[0] - 1 if calls else len([word for word in head if word not in "{;"]) - 1
             if words[at - 1] == "::":
                 return None  # of a class
@@ -158,3 +167,64 @@ def declarations(text):
             scan.at += 1
     if spaces:
         raise ValueError("a namespace does not end")
+
+
+def public_functions(text):
+    """(class, name, line, words of its parameters, names of types in `detail`) of the public functions of each class outside of `detail`."""
+    scan, spaces = scanner(text), []
+    while scan.next():
+        begin = scan.at
+        said = scan.declaration()
+        words = [word for word, _ in said]
+        space = NAMESPACE.fullmatch(" ".join(words[:-1]))
+        if words and words[-1] == "{" and space:
+            scan.at += 1
+            spaces.append(space[1] or "")
+        elif said:
+            at = type_at(words)
+            if at is not None and "{" in words and words[0] != "enum" and not any("detail" in space for space in spaces):
+                body = next(i for i in range(begin, scan.at) if scan.tokens[i][0] == "{" and not within(scan.tokens, begin, i))
+                yield from members(scan, body, words[at], words[at - 1] == "struct" or "struct" in words[:at])
+        elif scan.next() == "}":
+            spaces.pop()
+            scan.at += 1
+
+
+def within(tokens, begin, at):
+    """Whether a parenthesis that begins behind `begin` is open at `at`."""
+    return sum((word == "(") - (word == ")") for word, _ in tokens[begin:at]) != 0
+
+
+def members(scan, body, of, is_public):
+    """As public_functions() of one class, whose { is at `body`."""
+    inner = scanner("")
+    depth, end = 0, body
+    while True:
+        depth += (scan.tokens[end][0] == "{") - (scan.tokens[end][0] == "}")
+        end += 1
+        if depth == 0:
+            break
+    inner.tokens = scan.tokens[body + 1:end - 1]
+    aliases, found = set(), []
+    while inner.next():
+        if inner.next() in ("public", "protected", "private") and inner.tokens[inner.at + 1][0] == ":":
+            is_public = inner.next() == "public"
+            inner.at += 2
+            continue
+        begin = inner.at
+        said = inner.declaration()
+        words = [word for word, _ in said]
+        if words[:1] == ["using"] and "detail" in words and "=" in words:
+            aliases.add(words[1])
+        elif is_public and said and words[0] not in ("using", "friend", "static_assert", "struct", "class", "enum", "union", "template"):
+            name = named(said)
+            if name and "operator" not in words and "(" in words and name[0] != of and "~" not in words:
+                at = next((i for i in range(begin, inner.at) if inner.tokens[i] == name[:2] and inner.tokens[i + 1][0] == "("), None)
+                if at is None:
+                    continue
+                scan_at, inner.at = inner.at, at + 1
+                inner.skip()
+                found.append((name[0], name[1], [word for word, _ in inner.tokens[at + 2:inner.at - 1]]))
+                inner.at = scan_at
+    for name, line, parameters in found:
+        yield of, name, line, parameters, aliases
