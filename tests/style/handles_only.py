@@ -16,7 +16,7 @@ GIVEN = {"function_ref"}
 CONTRACTS = {"device/api.hpp": None, "spill/stored.hpp": "#pragma once", "heap/heaplet.hpp": None}
 LEFT = {"arbiter": 1, "borrowed": 1, "chunk_arena": 3, "cuda": 1, "device_allocator": 2, "device_staging": 2, "home": 1,
         "huge_pages": 1, "kept_bytes": 3, "machine": 3, "mapped": 1, "on_stream": 3, "page_arena": 22, "pin_request": 2, "retry_scope": 3,
-        "row_type": 3, "situation": 8, "task_thread": 9, "tenant": 1}
+        "row_type": 3, "situation": 7, "tenant": 1}
 
 # What public_functions() finds in such a header: (class, name, whether it takes a type of detail).
 SAMPLE = """

@@ -153,16 +153,14 @@ class task_thread : detail::thread_token {
     bool is_joined() const noexcept { return joins_; }
     /// The innermost token of the calling thread; null: none.
     static task_thread* now() noexcept { return from(allot::detail::of_this_thread.token); }
-    /// Whether it is a token of the calling thread that has not ended.
-    static bool is_alive(const task_thread* t) noexcept {
-        const thread_token* has = allot::detail::of_this_thread.token;
-        while (has != nullptr && has != t) has = has->outer;
-        return has != nullptr;
-    }
     /// The innermost one for a task of this arbiter.
     static task_thread* now(const arbiter& of) noexcept { return from(detail::innermost_token(of)); }
 
-    // For retry scopes. The outermost one begins an attempt, which may count as one alone only if free memory is whole:
+  private:
+    friend scoped_wait;
+    friend retry_scope; // it calls what follows, up to is_alive()
+
+    // The outermost one begins an attempt, which may count as one alone only if free memory is whole:
     // nothing was cut from it yet, or it is gathered now. That is worth its cost only if a request was refused since.
     ALLOT_OUTLINE void enter_scope() noexcept {
         const bool may_gather = !is_in_scope() && tasks().refused_since_gathered.load(std::memory_order_relaxed);
@@ -186,16 +184,19 @@ class task_thread : detail::thread_token {
         const allot::detail::lock_guard hold(tasks().lock);
         note_attempt();
     }
-    /// Sleeps until the thread may begin its attempt again. Returns: try_again, or how the wait ended; split: with a
-    /// smaller input.
+    // Sleeps until the thread may begin its attempt again. Returns: try_again, or how the wait ended; split: with a
+    // smaller input.
     verdict wait_until_ready() noexcept {
         const verdict v = record->wait_until_ready();
         if (v > verdict::try_again) record->post({.what = event::thrown});
         return v;
     }
-
-  private:
-    friend scoped_wait;
+    // Whether it is a token of the calling thread that has not ended.
+    static bool is_alive(const task_thread* t) noexcept {
+        const thread_token* has = allot::detail::of_this_thread.token;
+        while (has != nullptr && has != t) has = has->outer;
+        return has != nullptr;
+    }
 
     static const task_thread* thread_of(const auto& scope) noexcept {
         if constexpr (ALLOT_CHECKED != 0)

@@ -1,6 +1,7 @@
 // Without exceptions a manager that is full answers with null, and every row can be given back; a request that an
 // arbiter ends answers with its verdict.
 #include <allot/oom/arbiter.hpp>
+#include <allot/oom/retry_scope.hpp>
 #include <allot/oom/task.hpp>
 #include <allot/row_manager.hpp>
 
@@ -27,9 +28,9 @@ bool is_told_to_split() {
     allot::account engine{allot::name{"engine"}, allot::limit{1_MiB}, tasks};
     allot::oom::task query{tasks, "query"};
     allot::oom::task_thread here{query};
-    here.enter_scope();
+    allot::oom::retry_scope scope;
     const allot::charge_status why = engine.charge_for(2_MiB, allot::forever);
-    here.leave_scope(true);
+    scope.done();
     std::printf("2 of 1 MiB: %s\n", allot::text_of(why.outcome).data());
     return why.outcome == allot::charge_outcome::split;
 }
