@@ -45,7 +45,7 @@ namespace allot::inline ALLOT_ABI {
 /// An allocator of blocks. A block is not a row: where the arena is shared with rows, never pass a block to
 /// allot::link() and the like.
 template <class Set> class chunk_arena {
-    using policies = detail::chunk_policies<answers_of<Set, product::chunk_arena>>;
+    using policies = detail::chunk_policies<detail::answers_of<Set, product::chunk_arena>>;
     using core_type = detail::chunk_core<policies>;
     using classes = typename policies::classes;
     using map = detail::block_table;

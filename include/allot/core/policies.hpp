@@ -130,9 +130,13 @@ auto replace(types<Own...>*, types<Ps...> with)
 template <class Set, class... Ps>
 struct with : decltype(detail::replace(static_cast<detail::named<Set>*>(nullptr), types<Ps...>{})){};
 
+namespace detail {
+
 /// The answers of a set to what a product reads, as a set: the same one for all sets with the same answers.
 template <class Set, class Product>
 using answers_of = decltype(detail::set_of(typename detail::resolved<Set, Product>::answers{}));
+
+} // namespace detail
 
 /// The type of `as<Ps...>`: the policies of one heap.
 template <class... Ps> struct as_t : policies<Ps...> {};

@@ -56,7 +56,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
         return store_type::rows_per_page(config, page_bytes);
     }
     const heap_config& config() const noexcept override { return store().config(); }
-    const detail::slot_geometry& cut() const noexcept { return store().cut(); }
+    const slot_geometry& cut() const noexcept { return store().cut(); }
     page_provider& provider() const noexcept { return store().provider(); }
     std::uintptr_t tag() const noexcept { return store().tag(); }
 
@@ -260,7 +260,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public heap_base {
     ALLOT_OUTLINE_OF(fixed_heap) void flush_shared() noexcept override { caches_.flush_shared(); }
     void return_all() noexcept override {
         flush_shared();
-        detail::full_fence(); // as in enter_quarantine()
+        full_fence(); // as in enter_quarantine()
         reclaim(true);
         report_found_damage();
     }

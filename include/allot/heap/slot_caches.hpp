@@ -183,7 +183,7 @@ template <class Store> class slot_caches {
     // Releases from now on go past the caches. Those that began before are waited for; a thread that fills a cache is
     // not, since it may call other code: it empties the cache.
     ALLOT_OUTLINE_OF(slot_caches) void flush_shared() noexcept {
-        detail::full_fence(); // as in borrowed::end_fill()
+        full_fence(); // as in borrowed::end_fill()
         for (auto& shared : shared_.all())
             if (auto borrowed = shared_.wait_for(shared)) flush(*borrowed);
     }
@@ -247,7 +247,7 @@ template <class Store> class slot_caches {
     }
 
   private:
-    using shared_type = detail::shared_caches<shared_cache>;
+    using shared_type = shared_caches<shared_cache>;
     using shared_place = typename shared_type::place;
     static constexpr bool groups = Store::groups;
     static constexpr std::uint32_t most_batch = 32;
@@ -347,7 +347,7 @@ template <class Store> class slot_caches {
             if constexpr (groups) {
                 std::uint32_t at = 0;
                 if (const std::uint64_t bits = p.slots.claim_group(cache.group_slots, cache.batch / 2, at)) {
-                    caches.store_.claimed(p, detail::count_bits(bits));
+                    caches.store_.claimed(p, count_bits(bits));
                     return use_group(p, at, bits);
                 }
             }
@@ -395,7 +395,7 @@ template <class Store> class slot_caches {
         }
         if constexpr (groups) {
             const std::uint64_t bits = cache.bits();
-            const std::uint32_t n = detail::count_bits(bits);
+            const std::uint32_t n = count_bits(bits);
             if (n == 0 || (n > 1 && n >= cache.group_slots / 8)) {
                 if (n != 0) free_group(cache, bits);
                 return open_group(cache, row);
@@ -483,13 +483,13 @@ template <class Store> class slot_caches {
 
     Store store_;
     // The next two are protected by its lock.
-    detail::intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;
+    intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;
     std::size_t users_ = 0; // caches, the shared ones included
     std::uint32_t batch_ = 1;
     std::atomic<std::uint8_t> past_caches_{0};
     std::atomic<bool> releasing_all_{false};
     // One thread at a time takes from the quarantine, or walks the caches.
-    detail::basic_spin_lock<lock_rank::heap_walk> walk_lock_;
+    basic_spin_lock<lock_rank::heap_walk> walk_lock_;
     shared_type shared_;
 };
 

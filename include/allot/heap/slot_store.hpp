@@ -39,8 +39,8 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     using page = heaplet<Slots, Guard, Location>;
     using guard_type = Guard;
     using hardening = heap_hardening<Slots, Guard, Location>;
-    using lock_type = detail::basic_spin_lock<lock_rank::heap>;
-    using deferred_type = typename decltype(detail::deferred_frees_for<Slots>())::type;
+    using lock_type = basic_spin_lock<lock_rank::heap>;
+    using deferred_type = typename decltype(deferred_frees_for<Slots>())::type;
     // The policy takes and frees groups: words of bits.
     static constexpr bool groups = requires(typename Slots::in_page& slots) { slots.put_group(0, 0); };
     // The policy scans for free slots and counts those it examines.
@@ -67,7 +67,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
 
     const heap_layout& layout() const noexcept { return layout_; }
     const heap_config& config() const noexcept { return layout_.config; }
-    const detail::slot_geometry& cut() const noexcept { return layout_.cut; }
+    const slot_geometry& cut() const noexcept { return layout_.cut; }
     page_provider& provider() const noexcept { return layout_.provider; }
     std::uintptr_t tag() const noexcept { return heap_tag::of(&heap_, config().index); }
     hardening& guards() noexcept { return guards_; }
@@ -152,7 +152,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     }
     ALLOT_ALWAYS_INLINE void put_locked(std::byte* const* rows, std::size_t n) noexcept {
         const std::uintptr_t mask = provider().arena().page_mask();
-        const detail::slot_geometry cut = layout_.cut; // a copy stays in registers: stores to rows could alias it
+        const slot_geometry cut = layout_.cut; // a copy stays in registers: stores to rows could alias it
         if (are_close(rows[0], rows[n - 1])) {
             by_pages(rows, n, mask, [&](page& p, std::byte* const* of_page, std::size_t k) {
                 p.slots.put_locked(p.base(), cut, of_page, k);
@@ -174,14 +174,14 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
         if constexpr (groups) {
             page& p = page_of_slot(first);
             p.slots.put_group(p.index(first), bits);
-            count(p, detail::count_bits(bits));
+            count(p, count_bits(bits));
         }
     }
     void put_group_locked(std::byte* first, std::uint64_t bits) noexcept {
         if constexpr (groups) {
             page& p = page_of_slot(first);
             p.slots.put_group_locked(p.index(first), bits);
-            count_locked(p, detail::count_bits(bits));
+            count_locked(p, count_bits(bits));
             provider().note_free_slots();
         }
     }
@@ -298,7 +298,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     // A link count of 0 marks a slot that holds no row. Requires has_counts().
     static void clear_count(std::byte* row) noexcept {
         constexpr std::uint32_t none = 0;
-        detail::sys::write_hidden(row - sizeof none, &none, sizeof none);
+        sys::write_hidden(row - sizeof none, &none, sizeof none);
     }
     // The page may hold counts of rows that another heap dropped, or other bytes that look like one.
     void clear_counts(page& p) const noexcept {
@@ -398,7 +398,7 @@ template <class Slots, class Guard = guard::none, class Location = header_in_pag
     }
 
     ALLOT_OUTLINE_OF(slot_store)
-    static detail::slot_geometry cut_for(const heap_config& config, std::size_t page_bytes) noexcept {
+    static slot_geometry cut_for(const heap_config& config, std::size_t page_bytes) noexcept {
         return page::geometry_for(page_bytes, config.row_bytes, config.align, config.header_bytes,
                                   config.out_of_band_count_bytes);
     }

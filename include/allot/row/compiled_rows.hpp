@@ -54,25 +54,25 @@ using ledger = row_policies<answers<plain_rows>>::ledger;
 #define ALLOT_COMPILED_ROWS(set) ALLOT_SET_INSTANCES(ALLOT_ROW_INSTANCES, set)
 
 #define ALLOT_HEAP_INSTANCES(X, slots)                                                                                 \
-    X(page_queues<heaplet<slots, detail::compiled::guard, header_in_page>>)                                            \
-    X(leaving_pages<heaplet<slots, detail::compiled::guard, header_in_page>>)                                          \
-    X(slot_store<slots, detail::compiled::guard, header_in_page>)                                                      \
-    X(slot_caches<detail::compiled::store<slots>>)                                                                     \
-    X(fixed_heap<slots, detail::compiled::guard, header_in_page>)                                                      \
+    X(detail::page_queues<detail::heaplet<slots, detail::compiled::guard, detail::header_in_page>>)                    \
+    X(detail::leaving_pages<detail::heaplet<slots, detail::compiled::guard, detail::header_in_page>>)                  \
+    X(detail::slot_store<slots, detail::compiled::guard, detail::header_in_page>)                                      \
+    X(detail::slot_caches<detail::compiled::store<slots>>)                                                             \
+    X(detail::fixed_heap<slots, detail::compiled::guard, detail::header_in_page>)                                      \
     X(detail::slot_bin<detail::compiled::heap<slots>>)                                                                 \
     X(detail::spare_bins<detail::compiled::heap<slots>>)                                                               \
-    X(detail::slot_rows<slots, count::links, detail::compiled::guard, header_in_page>)
+    X(detail::slot_rows<slots, count::links, detail::compiled::guard, detail::header_in_page>)
 ALLOT_INSTANCES(ALLOT_HEAP_INSTANCES, slots::bitmap)
 ALLOT_INSTANCES(ALLOT_HEAP_INSTANCES, slots::scanning)
 
 #define ALLOT_SHARED_ROW_INSTANCES(X, counted)                                                                         \
-    X(size_classes<size::list::fine>)                                                                                  \
-    X(size_classes<size::list::roxie>)                                                                                 \
+    X(detail::size_classes<size::list::fine>)                                                                          \
+    X(detail::size_classes<size::list::roxie>)                                                                         \
     X(detail::buckets<detail::compiled::rows, size::list::fine>)                                                       \
-    X(detail::huge_register<header_in_page>)                                                                           \
-    X(detail::huge_rows<true, detail::compiled::guard, header_in_page>)                                                \
-    X(charged_pages<counted>)                                                                                          \
-    X(ledger_pages<counted>)
+    X(detail::huge_register<detail::header_in_page>)                                                                   \
+    X(detail::huge_rows<true, detail::compiled::guard, detail::header_in_page>)                                        \
+    X(detail::charged_pages<counted>)                                                                                  \
+    X(detail::ledger_pages<counted>)
 ALLOT_INSTANCES(ALLOT_SHARED_ROW_INSTANCES, detail::compiled::ledger)
 
 ALLOT_INSTANCES(ALLOT_ROW_INSTANCES, detail::compiled::plain_rows)

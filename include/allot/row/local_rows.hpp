@@ -76,6 +76,6 @@ class local_rows_of : public row_calls<local_rows_of<Set>, row_policies<Set>, st
 /// A handle of one thread for rows of any size, from row_manager::local(). Its rows may be released by any thread; rows
 /// of other handles that it releases go into its caches.
 /// Requires: destroyed before the manager; used by one thread, others are reported as misuse in checked builds.
-template <class Set> using local_rows = detail::local_rows_of<answers_of<Set, product::row_manager>>;
+template <class Set> using local_rows = detail::local_rows_of<detail::answers_of<Set, product::row_manager>>;
 
 } // namespace allot::inline ALLOT_ABI

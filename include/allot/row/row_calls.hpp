@@ -29,8 +29,6 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-namespace detail {
-
 // Requests that found no row in a cache. The finder has:
 //   find(asked, row...)  one attempt; from caches too, since a step of the ladder may have filled them
 //   flush()              empties its own caches, if it has any
@@ -71,8 +69,6 @@ template <class Finder, class... Row> struct row_requests {
     }
     static wanted any(std::size_t bytes, const row_type& type) noexcept { return {bytes, type.name}; }
 };
-
-} // namespace detail
 
 /// The calls of row_manager, local_rows, row_heap and local_row_heap. Those of the last two have no size and type: they
 /// allocate rows of the heap's.

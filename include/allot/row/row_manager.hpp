@@ -33,9 +33,9 @@ namespace allot::inline ALLOT_ABI {
 /// Rows outlive handles, but not the manager.
 template <class Set>
 class row_manager
-    : public detail::row_calls<row_manager<Set>, detail::row_policies<answers_of<Set, product::row_manager>>,
+    : public detail::row_calls<row_manager<Set>, detail::row_policies<detail::answers_of<Set, product::row_manager>>,
                                std::size_t, const row_type&> {
-    using answers = answers_of<Set, product::row_manager>;
+    using answers = detail::answers_of<Set, product::row_manager>;
     using core_type = detail::row_core<answers>;
     using row_types = detail::row_types<core_type>;
     using policies = typename core_type::policies;
@@ -170,8 +170,9 @@ class row_manager
     /// does not fit a page; without exceptions it writes the report and aborts.
     template <class... Answers> auto heap(as_t<Answers...>, std::size_t bytes, const row_type& type = untyped) {
         if constexpr (detail::check_heap<Set, as_t<Answers...>>())
-            return core_.template heap_for<answers_of<detail::overridden<Set, as_t<Answers...>>, product::row_manager>>(
-                bytes, type);
+            return core_
+                .template heap_for<detail::answers_of<detail::overridden<Set, as_t<Answers...>>, product::row_manager>>(
+                    bytes, type);
         else return detail::anything{};
     }
     auto heap(std::size_t bytes, const row_type& type = untyped) -> fixed<answers> {
