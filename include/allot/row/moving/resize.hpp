@@ -170,7 +170,7 @@ template <class Core> class row_resizer {
     template <class Publish> void* replace(Publish& publish) {
         if (!may_move_) return refuse("a row of this type does not move");
         void* larger = core_.pop(bytes_, *type_);
-        if (larger == nullptr) larger = core_.find(asked_, *type_);
+        if (larger == nullptr) larger = core_.find(asked_, asked_.bytes, *type_);
         if (larger == nullptr) return nullptr;
         return publish_move(
             publish, [&]() noexcept { return move_to(larger), larger; },
