@@ -7,7 +7,8 @@ Programs: each public header alone (those that a document or an example includes
 tests/conform/sets.inc; an engine of 40 files that share three sets. Beside them the standard headers, and peers that are installed.
 In each round each program is compiled header-only, for the compiled library (-DALLOT_COMPILED), and with the headers of COMMIT, one
 after the other: the ratio is the median of the rounds'. The library itself is a program beside them. Seconds are user and system time,
-which other work on the machine lengthens: read the ratios.
+which other work on the machine lengthens: read the ratios. Sets of policies are listed (ALLOT_COMPILED_ROWS, ALLOT_COMPILED_CHUNKS), so
+the library of their project has their code; what the engine takes compiled includes that file, and the library.
 """
 import argparse
 import hashlib
@@ -39,7 +40,12 @@ ENGINE_SETS = """#pragma once
 struct engine_rows : allot::policies<allot::ledger::tree, allot::size::packed, allot::slots::scanning> {};
 struct engine_state : allot::policies<allot::ledger::tree, allot::heap::shared, allot::oom::null> {};
 struct engine_blocks : allot::policies<allot::ledger::tree> {};
+ALLOT_COMPILED_ROWS(engine_rows)
+ALLOT_COMPILED_ROWS(engine_state)
+ALLOT_COMPILED_CHUNKS(engine_blocks)
 """
+SETS_FILE = "sets.cpp"  # of the engine with the library
+NO_LISTS = ("-DALLOT_COMPILED_ROWS(set)=", "-DALLOT_COMPILED_CHUNKS(set)=")  # for headers without them
 ENGINE_FILE = """#include "sets.hpp"
 #include <vector>
 std::size_t operator_{n}(allot::account& query) {{
@@ -80,12 +86,21 @@ def set_program(policies):
 #include <allot/ledger/tree.hpp>
 #include <allot/row_manager.hpp>
 struct drawn : allot::policies<{policies}> {{}};
+ALLOT_COMPILED_ROWS(drawn)
 int main() {{
     {takes}
     void* const row = rows.try_allocate(100);
     if (row != nullptr) rows.release(row);
 }}
 """
+
+
+def with_lists(text):
+    """The text, with a line behind each set for what is made of it."""
+    def line(found):
+        made = {"ROWS": "row_manager", "CHUNKS": "chunk_arena"}
+        return found[0] + "".join(f"ALLOT_COMPILED_{kind}({found[1]})\n" for kind, of in made.items() if f"{of}<{found[1]}>" in text)
+    return re.sub(r"^struct (\w+)\s*: allot::policies<.*?> \{\};[^\n]*\n", line, text, flags=re.M | re.S)
 
 
 class Program:
@@ -103,10 +118,11 @@ def programs(seed):
     for header in public_headers():
         yield Program(header, f"#include <{header}>\n")
     for name in EXAMPLES:
-        yield Program(f"examples/{name}.cpp", (ROOT / f"examples/{name}.cpp").read_text())
+        yield Program(f"examples/{name}.cpp", with_lists((ROOT / f"examples/{name}.cpp").read_text()))
     for name, words, policies in drawn_sets(seed):
         yield Program(f"set {words}", set_program(policies))
     files = {"sets.hpp": ENGINE_SETS} | {f"operator_{n}.cpp": ENGINE_FILE.format(n=n) for n in range(ENGINE_FILES)}
+    files |= {SETS_FILE: '#define ALLOT_DEFINE_SETS\n#include "sets.hpp"\n'}
     yield Program(f"engine of {ENGINE_FILES} files", None, files)
     yield LIBRARY
 
@@ -134,7 +150,7 @@ def measure(program, compiler, level, tree, folder, defines=()):
         (folder / name).write_text(text)
     seconds, peak, objects = 0.0, 0.0, []
     for name in files:
-        if not name.endswith(".cpp"):
+        if not name.endswith(".cpp") or (name == SETS_FILE and "-DALLOT_COMPILED" not in defines):
             continue
         out = folder / (name + ".o")
         took, memory, good, _ = compile_once(compiler, options, folder / name, out)
@@ -142,6 +158,8 @@ def measure(program, compiler, level, tree, folder, defines=()):
             return None
         seconds, peak = seconds + took, max(peak, memory)
         objects.append(out)
+    if program.files and "-DALLOT_COMPILED" in defines:
+        seconds += measure(LIBRARY, compiler, level, tree, folder)["seconds"]
     return {"seconds": seconds, "MiB": peak, "text": text_bytes(objects) if "-c" in options else 0}
 
 
@@ -174,7 +192,7 @@ def main():
                         for which, tree in trees.items():
                             if which == "now" or (program.ours and program is not LIBRARY):
                                 found[which].append(measure(program, compiler, level, tree, folder,
-                                                            ("-DALLOT_COMPILED",) if which == "compiled" else ()))
+                                                            {"now": (), "compiled": ("-DALLOT_COMPILED",), "base": NO_LISTS}[which]))
                     if None in found["now"]:
                         print(f"{program.name}: does not compile by {compiler}", file=sys.stderr)
                         continue

@@ -202,7 +202,7 @@
 #define ALLOT_INSTANCES ALLOT_EXTERN_INSTANCES
 #if defined(ALLOT_DEFINE_SETS)
 #define ALLOT_OWN_INSTANCE(...)                                                                                        \
-    static_assert(detail::level_of<__VA_ARGS__> != 0,                                                                  \
+    static_assert(detail::optimization_of<__VA_ARGS__> != 0,                                                           \
                   "allot: the library has the code of a set with these answers: leave this line out");                 \
     ALLOT_INSTANCE(__VA_ARGS__)
 #define ALLOT_SET_INSTANCES(list, ...)                                                                                 \
@@ -213,7 +213,7 @@
 #define ALLOT_SET_INSTANCES ALLOT_EXTERN_INSTANCES
 #endif
 #if defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__) && !defined(__clang__)
-#define ALLOT_OUTLINE_OF(...) __attribute__((optimize(::allot::detail::level_of<__VA_ARGS__>)))
+#define ALLOT_OUTLINE_OF(...) __attribute__((optimize(::allot::detail::optimization_of<__VA_ARGS__>)))
 #endif
 #endif
 #ifndef ALLOT_OUTLINE_OF
@@ -309,7 +309,7 @@ struct in_each_file {
 };
 template <class Class> struct instance {};
 in_each_file place_of(...);
-template <class Class> inline constexpr int level_of = decltype(place_of(instance<Class>{}))::level;
+template <class Class> inline constexpr int optimization_of = decltype(place_of(instance<Class>{}))::level;
 } // namespace detail
 } // namespace allot::inline ALLOT_ABI
 #endif

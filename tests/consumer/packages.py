@@ -168,7 +168,7 @@ PROGRAM = HERE / "compiled"
 def compiled(work):
     """Files with ALLOT_COMPILED, files without, and the library link in each combination that agrees, and in no other."""
     cxx = [os.environ.get("CXX", "g++"), "-std=c++20", "-pthread", f"-I{ALLOT / 'include'}"]
-    (work / "library.cpp").write_text("#define ALLOT_DEFINE\n#include <allot/compiled.hpp>\n")
+    (work / "library.cpp").write_text(f'#define ALLOT_DEFINE\n#include <allot/compiled.hpp>\n#include "{PROGRAM}/makes.hpp"\n')
 
     def objects(kind, source, *flags):
         run(*cxx, *flags, "-c", source, "-o", work / f"{source.stem} {kind}.o")
@@ -179,7 +179,7 @@ def compiled(work):
     library = objects("static", work / "library.cpp", *shared)
     run(*cxx, "-shared", library, "-o", work / "liballot.so")
     made = {kind: (objects(kind, PROGRAM / "makes.cpp", "-fPIC", *flags), objects(kind, PROGRAM / "uses.cpp", "-fPIC", *flags))
-            for kind, flags in {"headers": (), "compiled": ("-DALLOT_COMPILED",), "hidden": ("-DALLOT_COMPILED", *shared, "-fvisibility=hidden"),
+            for kind, flags in {"headers": (), "compiled": ("-DALLOT_COMPILED", "-O2"), "hidden": ("-DALLOT_COMPILED", *shared, "-fvisibility=hidden"),
                                 "lto": ("-DALLOT_COMPILED", "-flto")}.items()}
     sizes = {kind: sum(int(run("size", one).splitlines()[1].split()[0]) for one in both) for kind, both in made.items()}
     must(sizes["compiled"] < sizes["headers"] / 2, f"ALLOT_COMPILED leaves {sizes['compiled']} of {sizes['headers']} bytes of code")
@@ -190,6 +190,16 @@ def compiled(work):
 
     good("compiled and headers", made["compiled"][0], made["headers"][1], library)
     good("headers and compiled", made["headers"][0], made["compiled"][1], library)
+    # A project's own set: in its own file, where the library is made without it; not one that the library has.
+    (work / "sets.cpp").write_text(f'#define ALLOT_DEFINE_SETS\n#include "{PROGRAM}/makes.hpp"\n')
+    core = re.compile(r" ([UW]) allot::\S*detail::row_core<.*>::report\(")
+    in_file = {kind: core.findall(run("nm", "-C", one)) for kind, one in {
+        "own": objects("own", work / "sets.cpp", "-DALLOT_COMPILED", "-O2"), "used": made["compiled"][0], "headers": made["headers"][0]}.items()}
+    must(in_file == {"own": ["W"], "used": ["U"], "headers": ["W"]}, f"the code of the set is in other files: {in_file}")
+    (work / "sets.cpp").write_text("#define ALLOT_DEFINE_SETS\n#include <allot/row_manager.hpp>\nstruct mine : allot::policies<> {};\n"
+                                   "ALLOT_COMPILED_ROWS(mine)\n")
+    output = run(*cxx, "-DALLOT_COMPILED", "-fsyntax-only", work / "sets.cpp", fails=True)
+    must("the library has the code of a set with these answers" in output, "a set that the library has is taken twice")
     good("with the shared library", *made["compiled"], work / "liballot.so")
     good("hidden, with the shared library", *made["hidden"], work / "liballot.so")
     good("with LTO", *made["lto"], library, "-flto")

@@ -3,9 +3,10 @@
 //     struct thor_rows : allot::policies<allot::size::packed, allot::oom::null> {}; // any order, one per category
 //     allot::row_manager<thor_rows> rows;
 //
-// A set is an empty struct derived from policies<...>: its name is then in every symbol and error, and two sets with
-// the same answers are different types. Resolution has two passes: the policies that the set names and the fixed
-// fallbacks; then the fallbacks that depend on what those provide. The order of policies has no effect.
+// A set is an empty struct derived from policies<...>: its name is then in every error and report, and two sets with
+// the same answers are different types, with one code behind their managers (answers_of). Resolution has two passes:
+// the policies that the set names and the fixed fallbacks; then the fallbacks that depend on what those provide. The
+// order of policies has no effect.
 // Cost: types only. An answer is found by overload resolution in a flat list of bases, without recursion.
 // Source: policy-based design (Alexandrescu 2001), without its fixed positions.
 #pragma once
