@@ -191,10 +191,9 @@ def compiled(work):
     good("compiled and headers", made["compiled"][0], made["headers"][1], library)
     good("headers and compiled", made["headers"][0], made["compiled"][1], library)
     # A project's own set: in its own file, where the library is made without it; not one that the library has.
-    (work / "sets.cpp").write_text(f'#define ALLOT_DEFINE_SETS\n#include "{PROGRAM}/makes.hpp"\n')
     slow = re.compile(r" ([UW]) allot::\S*detail::row_requests<allot::\S*detail::row_core<.*>::allocate\(")
     in_file = {kind: set(slow.findall(run("nm", "-C", one))) for kind, one in {
-        "own": objects("own", work / "sets.cpp", "-DALLOT_COMPILED", "-O2"), "used": made["compiled"][0], "headers": made["headers"][0]}.items()}
+        "own": objects("own", PROGRAM / "sets.cpp", "-DALLOT_COMPILED", "-O2"), "used": made["compiled"][0], "headers": made["headers"][0]}.items()}
     must(in_file == {"own": {"W"}, "used": {"U"}, "headers": {"W"}}, f"the code of the set is in other files: {in_file}")
     (work / "sets.cpp").write_text("#define ALLOT_DEFINE_SETS\n#include <allot/row_manager.hpp>\nstruct mine : allot::policies<> {};\n"
                                    "ALLOT_COMPILED_ROWS(mine)\n")
@@ -222,16 +221,15 @@ def compiled(work):
 def compiled_packages(work):
     """allot::compiled, installed and made by the project; pkg-config's allot-compiled; checked; the switches are the library's."""
     (work / "user").mkdir()
-    shutil.copy(PROGRAM / "uses.cpp", work / "user")
-    shutil.copy(PROGRAM / "makes.cpp", work / "user")
-    shutil.copy(PROGRAM / "makes.hpp", work / "user")
+    for name in ("uses.cpp", "makes.cpp", "makes.hpp", "sets.cpp"):
+        shutil.copy(PROGRAM / name, work / "user")
     (work / "user/CMakeLists.txt").write_text("""cmake_minimum_required(VERSION 3.25)
 project(user LANGUAGES CXX)
 find_package(allot 0.2 REQUIRED)
 allot_compiled_library(checked_allot SHARED CHECKED)
-add_executable(uses uses.cpp makes.cpp)
+add_executable(uses uses.cpp makes.cpp sets.cpp)
 target_link_libraries(uses PRIVATE allot::compiled)
-add_executable(checked EXCLUDE_FROM_ALL uses.cpp makes.cpp)
+add_executable(checked EXCLUDE_FROM_ALL uses.cpp makes.cpp sets.cpp)
 target_link_libraries(checked PRIVATE checked_allot)
 """)
 
@@ -255,7 +253,7 @@ target_link_libraries(checked PRIVATE checked_allot)
         found = {**os.environ, "PKG_CONFIG_PATH": str(work / "static/share/pkgconfig")}
         flags = run("pkg-config", "--cflags", "--libs", "allot-compiled", env=found)
         must("-DALLOT_COMPILED" in flags and "-DALLOT_XXHASH=" in flags, "allot-compiled.pc gives no definitions")
-        run("sh", "-c", f"cd '{work}/user' && eval {os.environ.get('CXX', 'g++')} -std=c++20 uses.cpp makes.cpp \"$(pkg-config --cflags --libs allot-compiled)\" -o uses",
+        run("sh", "-c", f"cd '{work}/user' && eval {os.environ.get('CXX', 'g++')} -std=c++20 uses.cpp makes.cpp sets.cpp \"$(pkg-config --cflags --libs allot-compiled)\" -o uses",
             env=found)
         must(run(work / "user/uses") == "one program\n", "the program of pkg-config prints something else")
 
