@@ -33,7 +33,8 @@ namespace detail {
 //   find(asked, row...)  one attempt; from caches too, since a step of the ladder may have filled them
 //   flush()              empties its own caches, if it has any
 //   core(), config()     as the handle's
-template <class Finder, class... Row> struct row_requests {
+template <class Finder, class... Row> class row_requests {
+  public:
     // Fails as the oom policy says.
     ALLOT_OUTLINE_OF(row_requests) static ALLOT_NOINLINE void* allocate(Finder& in, Row... row) {
         memory_request asked{of(in, row...).bytes};

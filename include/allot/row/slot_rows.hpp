@@ -26,7 +26,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Slots, class Count, class Guard = guard::none, class Place = header_in_page> struct slot_rows {
+template <class Slots, class Count, class Guard = guard::none, class Place = header_in_page> class slot_rows {
+  public:
     static_assert(!Place::on_device || Count::out_of_band || !Count::counted,
                   "a count in front of a row is written by the host");
     using guard = std::conditional_t<std::is_same_v<Guard, guard::none>, guard::none, guard_callbacks<Guard, Count>>;
