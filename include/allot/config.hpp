@@ -177,40 +177,45 @@
 // ALLOT_INSTANCES(list, of): instances of class templates that the library has. list(X, of) is X(class) for each, with
 // names as in allot; at global scope. Files with ALLOT_COMPILED emit none of their members; g++ does not optimize those
 // with ALLOT_OUTLINE_OF(class) either, as ALLOT_OUTLINE says. Other instances are compiled as with -O2 there.
-// ALLOT_SET_INSTANCES: the same for a project's own set, which the file with ALLOT_DEFINE_SETS has.
+// ALLOT_SET_INSTANCES: the same for a project's own set, which the file with ALLOT_DEFINE or ALLOT_DEFINE_SETS has. It
+// has no visibility of its own.
 #define ALLOT_INSTANCE(...) template class ALLOT_OF_LIBRARY __VA_ARGS__;
-#define ALLOT_DEFINED_INSTANCES(list, ...)                                                                             \
-    namespace allot::inline ALLOT_ABI {                                                                                \
-    list(ALLOT_INSTANCE, __VA_ARGS__)                                                                                  \
-    }
 #define ALLOT_EXTERN_INSTANCE(...) extern ALLOT_INSTANCE(__VA_ARGS__)
+#define ALLOT_SET_INSTANCE(...) template class __VA_ARGS__;
+#define ALLOT_EXTERN_SET_INSTANCE(...) extern ALLOT_SET_INSTANCE(__VA_ARGS__)
 #define ALLOT_PLACED_INSTANCE(...) in_library place_of(instance<__VA_ARGS__>);
-#define ALLOT_EXTERN_INSTANCES(list, ...)                                                                              \
+#define ALLOT_NEW_INSTANCE(...)                                                                                        \
+    static_assert(decltype(place_of(instance<__VA_ARGS__>{}))::level != 0,                                             \
+                  "allot: the library, or a line above, has the code of a set with these answers: leave this out");
+#define ALLOT_NEW_INSTANCES(each, list, ...)                                                                           \
+    namespace allot::inline ALLOT_ABI {                                                                                \
+    namespace detail {                                                                                                 \
+    list(ALLOT_NEW_INSTANCE, __VA_ARGS__)                                                                              \
+    }                                                                                                                  \
+    list(each, __VA_ARGS__) namespace detail { list(ALLOT_PLACED_INSTANCE, __VA_ARGS__) }                              \
+    }
+#define ALLOT_PLACED_INSTANCES(each, list, ...)                                                                        \
     namespace allot::inline ALLOT_ABI {                                                                                \
     namespace detail {                                                                                                 \
     list(ALLOT_PLACED_INSTANCE, __VA_ARGS__)                                                                           \
     }                                                                                                                  \
-    list(ALLOT_EXTERN_INSTANCE, __VA_ARGS__)                                                                           \
+    list(each, __VA_ARGS__)                                                                                            \
     }
 #if defined(ALLOT_DEFINE)
-#define ALLOT_INSTANCES ALLOT_DEFINED_INSTANCES
-#define ALLOT_SET_INSTANCES ALLOT_DEFINED_INSTANCES
+#define ALLOT_DEFINES 1
+#define ALLOT_INSTANCES(...) ALLOT_NEW_INSTANCES(ALLOT_INSTANCE, __VA_ARGS__)
+#define ALLOT_SET_INSTANCES(...) ALLOT_NEW_INSTANCES(ALLOT_SET_INSTANCE, __VA_ARGS__)
 #elif !defined(ALLOT_COMPILED) || ALLOT_CUDA
-#define ALLOT_INSTANCES(list, ...)
-#define ALLOT_SET_INSTANCES(list, ...)
+#define ALLOT_DEFINES 0
+#define ALLOT_INSTANCES(...)
+#define ALLOT_SET_INSTANCES(...)
 #else
-#define ALLOT_INSTANCES ALLOT_EXTERN_INSTANCES
+#define ALLOT_DEFINES 0
+#define ALLOT_INSTANCES(...) ALLOT_PLACED_INSTANCES(ALLOT_EXTERN_INSTANCE, __VA_ARGS__)
 #if defined(ALLOT_DEFINE_SETS)
-#define ALLOT_OWN_INSTANCE(...)                                                                                        \
-    static_assert(detail::optimization_of<__VA_ARGS__> != 0,                                                           \
-                  "allot: the library has the code of a set with these answers: leave this line out");                 \
-    ALLOT_INSTANCE(__VA_ARGS__)
-#define ALLOT_SET_INSTANCES(list, ...)                                                                                 \
-    namespace allot::inline ALLOT_ABI {                                                                                \
-    list(ALLOT_OWN_INSTANCE, __VA_ARGS__)                                                                              \
-    }
+#define ALLOT_SET_INSTANCES(...) ALLOT_NEW_INSTANCES(ALLOT_SET_INSTANCE, __VA_ARGS__)
 #else
-#define ALLOT_SET_INSTANCES ALLOT_EXTERN_INSTANCES
+#define ALLOT_SET_INSTANCES(...) ALLOT_PLACED_INSTANCES(ALLOT_EXTERN_SET_INSTANCE, __VA_ARGS__)
 #endif
 #if defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__) && !defined(__clang__)
 #define ALLOT_OUTLINE_OF(...) __attribute__((optimize(::allot::detail::optimization_of<__VA_ARGS__>)))
@@ -297,7 +302,7 @@
 #define ALLOT_TEXT_(x) #x
 #define ALLOT_TEXT(x) ALLOT_TEXT_(x)
 
-#if defined(ALLOT_COMPILED)
+#if defined(ALLOT_COMPILED) || defined(ALLOT_DEFINE)
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 // Where an instance of a class template is compiled, and how its members with ALLOT_OUTLINE_OF are optimized here.

@@ -195,10 +195,14 @@ def compiled(work):
     in_file = {kind: set(slow.findall(run("nm", "-C", one))) for kind, one in {
         "own": objects("own", PROGRAM / "sets.cpp", "-DALLOT_COMPILED", "-O2"), "used": made["compiled"][0], "headers": made["headers"][0]}.items()}
     must(in_file == {"own": {"W"}, "used": {"U"}, "headers": {"W"}}, f"the code of the set is in other files: {in_file}")
-    (work / "sets.cpp").write_text("#define ALLOT_DEFINE_SETS\n#include <allot/row_manager.hpp>\nstruct mine : allot::policies<> {};\n"
-                                   "ALLOT_COMPILED_ROWS(mine)\n")
-    output = run(*cxx, "-DALLOT_COMPILED", "-fsyntax-only", work / "sets.cpp", fails=True)
-    must("the library has the code of a set with these answers" in output, "a set that the library has is taken twice")
+    for answers, taken in {"allot::size::exact": False, "": True}.items():  # without accounts; as the library's
+        (work / "sets.cpp").write_text("#define ALLOT_DEFINE_SETS\n#include <allot/row_manager.hpp>\n#include <allot/chunk_arena.hpp>\n"
+                                       f"namespace db {{ struct mine : allot::policies<{answers}> {{}}; }}\nALLOT_COMPILED_ROWS(db::mine)\n")
+        output = run(*cxx, "-DALLOT_COMPILED", "-fsyntax-only", work / "sets.cpp", fails=taken)
+    must("has the code of a set with these answers: leave this out" in output, "a set that the library has is taken twice")
+    (work / "late.cpp").write_text("#include <allot/row_manager.hpp>\n#define ALLOT_DEFINE\n#include <allot/compiled.hpp>\n")
+    output = run(*cxx, "-fsyntax-only", work / "late.cpp", fails=True)
+    must("define ALLOT_DEFINE before the first header of allot" in output, "a library without definitions is made")
     good("with the shared library", *made["compiled"], work / "liballot.so")
     good("hidden, with the shared library", *made["hidden"], work / "liballot.so")
     good("with LTO", *made["lto"], library, "-flto")

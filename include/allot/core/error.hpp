@@ -132,7 +132,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "released twice",
         "a pointer that is not of this object's memory",
         "a pointer into the inside of a row or block",
-        "a size larger than the address space, or than a row of this heap",
+        "a size larger than the address space, or than what this object can hold",
         "an alignment that is not a power of two, or above the maximum",
         "release_all() while a local handle of the heap lives: end it first",
         "a handle or account of one thread used by another thread",

@@ -90,8 +90,8 @@ template <class Set> class row_core {
         return got;
     }
     // The same for a request that charges another account for the row, too (climb_for of account_steps.hpp).
-    ALLOT_OUTLINE_OF(row_core)
-    ALLOT_NOINLINE bool climb_with(memory_request& asked, const account_node* by, attempt_ref again,
+    template <class Node> // account_node, where accounts are included
+    ALLOT_NOINLINE bool climb_with(memory_request& asked, const Node* by, attempt_ref again,
                                    attempt_ref flush) noexcept {
         auto own = steps(asked, flush);
         return climb_for(asked, own, by, ledger_, most_cost, again);

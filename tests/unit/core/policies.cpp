@@ -19,7 +19,23 @@ struct plain : policies<fake::host_page> {};
 struct device : policies<fake::device_page> {};
 struct named : policies<oom::null, refill::blocked<16>, fake::host_page, size::packed> {};
 
+template <std::size_t Step> struct by_steps { // an answer from outside of allot
+    using category = category::size;
+    using needs = types<>;
+    using provides = types<>;
+    using list = size::list::fine;
+    static constexpr std::size_t step = Step;
+    static constexpr bool rounds = false;
+    static constexpr std::string_view about = "", cost = "";
+};
+
 } // namespace
+
+TEST_CASE("an answer to size with a step that no heap rounds to is refused") {
+    STATIC_REQUIRE(category::size::takes<by_steps<4>>);
+    STATIC_REQUIRE(category::size::takes<by_steps<8>>);
+    STATIC_REQUIRE(!category::size::takes<by_steps<64>>);
+}
 
 TEST_CASE("what is not named takes its category's fallback") {
     STATIC_REQUIRE(is_same_v<answer<plain, category::size>, size::bucketed<size::list::fine>>);

@@ -23,8 +23,8 @@ struct size {
     static constexpr std::string_view name = "size";
     static constexpr std::string_view question = "how is a request rounded";
     static constexpr std::string_view contract =
-        "std::size_t step: a heap of one size rounds up to a multiple of it; bool rounds: to a size of the list "
-        "instead; type list: the size classes for requests of any size";
+        "std::size_t step, 4 or 8: a heap of one size rounds up to a multiple of it; bool rounds: to a size of the "
+        "list instead; type list: the size classes for requests of any size";
     static constexpr std::string_view fallback_rule = "bucketed<list::fine>";
     static constexpr std::string_view room = "row";
     using fallback = allot::size::bucketed<>;
@@ -34,6 +34,7 @@ struct size {
         { P::step } -> detail::constant<std::size_t>;
         { P::rounds } -> detail::constant<bool>;
         typename P::list;
+        requires P::step == 4 || P::step == 8;
     };
 };
 
