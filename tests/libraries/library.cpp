@@ -6,7 +6,8 @@
 
 namespace {
 
-struct own_set : allot::policies<allot::heap::per_thread, allot::slots::bitmap, allot::oom::null> {};
+// Other answers than those of the program's sets, whose code would be the program's where that exports it.
+struct own_set : allot::policies<allot::heap::per_thread, allot::size::packed, allot::oom::null> {};
 
 std::unique_ptr<allot::row_manager<common_set>> common;
 std::unique_ptr<allot::row_manager<own_set>> own;
