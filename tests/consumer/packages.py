@@ -200,6 +200,12 @@ def compiled(work):
                                        f"namespace db {{ struct mine : allot::policies<{answers}> {{}}; }}\nALLOT_COMPILED_ROWS(db::mine)\n")
         output = run(*cxx, "-DALLOT_COMPILED", "-fsyntax-only", work / "sets.cpp", fails=taken)
     must("has the code of a set with these answers: leave this out" in output, "a set that the library has is taken twice")
+    # Sets that hold every answer (tests/conform) are taken, too.
+    dozen = re.findall(r'^ALLOT_ROW_SET\((of_1_\d+), "[^"]*", (.*)\)$', (ALLOT / "tests/conform/sets.inc").read_text(), re.M)
+    must(len(dozen) == 12, "tests/conform/sets.inc has not twelve sets that hold every answer")
+    (work / "dozen.cpp").write_text("#define ALLOT_DEFINE_SETS\n#include <allot/allot.hpp>\n#include <allot/device.hpp>\nusing own_list = allot::size::list::even;\n" + "".join(
+        f"struct {name} : allot::policies<{answers}> {{}};\nALLOT_COMPILED_ROWS({name})\n" for name, answers in dozen))
+    run(*cxx, "-DALLOT_COMPILED", "-fsyntax-only", work / "dozen.cpp")
     (work / "late.cpp").write_text("#include <allot/row_manager.hpp>\n#define ALLOT_DEFINE\n#include <allot/compiled.hpp>\n")
     output = run(*cxx, "-fsyntax-only", work / "late.cpp", fails=True)
     must("define ALLOT_DEFINE before the first header of allot" in output, "a library without definitions is made")
