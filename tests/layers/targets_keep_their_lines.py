@@ -11,7 +11,7 @@ from pathlib import Path
 from _layers import code_lines, read_layers
 
 GOAL = 24_000
-MOST = 28089
+MOST = 28088
 
 include = Path(os.environ["ALLOT_INCLUDE"])
 layers = read_layers(include.parent / "docs" / "layers.txt")

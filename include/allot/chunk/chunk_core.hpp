@@ -18,7 +18,6 @@
 #include <allot/chunk/thread_block_cache.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
-#include <allot/core/function_ref.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/shared_caches.hpp>
@@ -40,7 +39,6 @@ template <class Policies> class chunk_core {
     using pages_type = charged_pages<typename Policies::ledger>;
     static constexpr bool counts = Policies::counts;
     using cache_type = block_cache<counts>;
-    using usage_visitor = function_ref<void(const class_usage&)>;
     static constexpr unsigned max_classes = heap_type::max_classes;
     static_assert(max_classes == cache_config::max_classes && classes::class_of(heap_type::max_chunk) < max_classes);
     static_assert(max_classes <= block_table::max_classes);
@@ -170,18 +168,19 @@ template <class Policies> class chunk_core {
         f.largest_free_run = now.largest;
         f.metadata = now.metadata;
         f.free = now.bytes - now.out;
-        usage_of(now, [&](const class_usage& u) {
+        const auto add = [&](const class_usage& u) {
             f.cached += u.cached * u.bytes;
             f.live_blocks -= min(u.cached, f.live_blocks);
             f.allocations += u.allocations;
             f.requested += u.requested;
             f.granted += u.allocations * u.bytes;
-        });
+        };
+        usage_of(now, add);
         f.live -= min(f.cached, f.live);
         return f;
     }
     // Calls visit(class_usage) for each class that was used, the smallest first.
-    void usage(usage_visitor visit) { usage_of(heap_.snapshot(), visit); }
+    template <class Visit> void usage(Visit& visit) { usage_of(heap_.snapshot(), visit); }
 
   private:
     // Blocks that the caller's cache did not take. A shared one is made at its first use: not by a release.
@@ -233,21 +232,23 @@ template <class Policies> class chunk_core {
             if (threads_ != nullptr)
                 threads_->for_each([&](thread_cache& mine) { visit(static_cast<const cache_type&>(mine)); });
     }
-    ALLOT_OUTLINE_OF(chunk_core) void usage_of(const typename heap_type::state& now, usage_visitor visit) {
-        for (unsigned c = 0; c != max_classes && classes::bytes_of(c) <= heap_.largest_block(); ++c) {
-            class_usage u{classes::bytes_of(c), now.of_class[c], 0, 0, 0};
-            const auto add = [&](const auto& counted) {
-                u.allocations += counted.allocations;
-                u.requested += counted.requested;
-            };
-            add(uncached_counts_.counted(c));
-            for_each_cache([&](const auto& cache) {
-                u.cached += cache.blocks_of(c);
-                add(cache.counted(c));
-            });
-            u.live -= min(u.cached, u.live);
-            if (u.live != 0 || u.cached != 0 || u.allocations != 0) visit(u);
-        }
+    template <class Visit> void usage_of(const typename heap_type::state& now, Visit& visit) {
+        for (unsigned c = 0; c != max_classes && classes::bytes_of(c) <= heap_.largest_block(); ++c)
+            if (const class_usage u = used_by(now, c); u.live != 0 || u.cached != 0 || u.allocations != 0) visit(u);
+    }
+    ALLOT_OUTLINE_OF(chunk_core) class_usage used_by(const typename heap_type::state& now, unsigned c) noexcept {
+        class_usage u{classes::bytes_of(c), now.of_class[c], 0, 0, 0};
+        const auto add = [&](const auto& counted) {
+            u.allocations += counted.allocations;
+            u.requested += counted.requested;
+        };
+        add(uncached_counts_.counted(c));
+        for_each_cache([&](const auto& cache) {
+            u.cached += cache.blocks_of(c);
+            add(cache.counted(c));
+        });
+        u.live -= min(u.cached, u.live);
+        return u;
     }
 
     void flush_shared() noexcept {

@@ -3,11 +3,10 @@
 //     struct engine_rows : allot::policies<allot::ledger::tree, allot::slots::scanning> {};
 //     ALLOT_COMPILED_ROWS(engine_rows) // behind the set, at global scope: the library has the code of its managers
 //
-// A set of the library's needs no such line, and of several with the same answers one has it; else the compiler reports
-// a second definition. A set without one shares with the library what its own answers do not change: heaps by their
-// slots, size classes.
-// Cost: none header-only. With ALLOT_COMPILED a file has little code of these sets; the library is 60 KB larger for
-// each.
+// A set of the library's needs no such line, and of several with the same answers one has it; else the file with their
+// code does not compile, and says so. A set without one shares with the library what its own answers do not change:
+// heaps by their slots, size classes.
+// Cost: none header-only. With ALLOT_COMPILED a file has little code of these sets; the library has some 70 KB for each.
 #pragma once
 
 #include <allot/config.hpp>
@@ -25,14 +24,12 @@ namespace detail::compiled {
 
 template <class Set> using answers = answers_of<Set, product::row_manager>;
 template <class Set> using core = row_core<answers<Set>>;
-template <class Set> using heap_handle = row_heap<answers<Set>, row_policies<answers<Set>, answers<Set>>>;
 
 struct plain_rows : policies<> {};
 struct packed_rows : policies<size::packed> {};
 struct roxie_rows : policies<size::bucketed<size::list::roxie>> {};
 
 using guard = row_policies<answers<plain_rows>>::guard; // canary in checked builds
-template <class Slots> using store = slot_store<Slots, guard, header_in_page>;
 template <class Slots> using heap = fixed_heap<Slots, guard, header_in_page>;
 using rows = row_policies<answers<plain_rows>>::rows;
 using ledger = row_policies<answers<plain_rows>>::ledger;
@@ -49,7 +46,8 @@ using ledger = row_policies<answers<plain_rows>>::ledger;
     X(detail::row_tenant<detail::compiled::core<set>>)                                                                 \
     X(detail::row_requests<detail::compiled::core<set>, std::size_t, const row_type&>)                                 \
     X(detail::row_requests<detail::local_rows_of<detail::compiled::answers<set>>, std::size_t, const row_type&>)       \
-    X(detail::row_requests<detail::compiled::heap_handle<set>>)
+    X(detail::row_requests<                                                                                            \
+        row_heap<detail::compiled::answers<set>, detail::row_policies<detail::compiled::answers<set>>>>)
 /// The library has the code of row managers of this set.
 #define ALLOT_COMPILED_ROWS(set) ALLOT_SET_INSTANCES(ALLOT_ROW_INSTANCES, set)
 
@@ -57,7 +55,7 @@ using ledger = row_policies<answers<plain_rows>>::ledger;
     X(detail::page_queues<detail::heaplet<slots, detail::compiled::guard, detail::header_in_page>>)                    \
     X(detail::leaving_pages<detail::heaplet<slots, detail::compiled::guard, detail::header_in_page>>)                  \
     X(detail::slot_store<slots, detail::compiled::guard, detail::header_in_page>)                                      \
-    X(detail::slot_caches<detail::compiled::store<slots>>)                                                             \
+    X(detail::slot_caches<detail::slot_store<slots, detail::compiled::guard, detail::header_in_page>>)                 \
     X(detail::fixed_heap<slots, detail::compiled::guard, detail::header_in_page>)                                      \
     X(detail::slot_bin<detail::compiled::heap<slots>>)                                                                 \
     X(detail::spare_bins<detail::compiled::heap<slots>>)                                                               \

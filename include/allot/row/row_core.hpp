@@ -371,7 +371,7 @@ template <class Set> class row_core {
         heaps().for_each([&](heap_base& heap) { n += heap.usage().live_rows; });
         return n;
     }
-    template <class Visit> void usage(Visit& visit) const {
+    template <class Visit> void usage(Visit&& visit) const {
         heaps().for_each([&](heap_base& heap) {
             if (const heap_usage u = heap.usage(); u.pages != 0) visit(u);
         });
@@ -380,8 +380,7 @@ template <class Set> class row_core {
     ALLOT_OUTLINE_OF(row_core) void report(text_writer& out) const noexcept {
         write_held(out, name(), set_name(), held_bytes(), peak_bytes(), limit_bytes(), arena().page_bytes());
         top_heaps top;
-        const auto add = [&](const heap_usage& u) { top.add(u); };
-        usage(add);
+        usage([&](const heap_usage& u) { top.add(u); });
         top.write(out);
         arena().report(out);
         if constexpr (policies::in_tree) ledger_.report(out);

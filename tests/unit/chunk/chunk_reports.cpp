@@ -27,6 +27,20 @@ std::string text_of(auto write) {
 
 } // namespace
 
+TEST_CASE("a visitor of the usage may change what it holds, and throw", "[chunks]") {
+    allot::chunk_arena<runs> blocks{allot::limit{8_MiB}, small_pages};
+    const allot::block small = blocks.try_allocate(100), large = blocks.try_allocate(3000);
+    std::size_t most = 0;
+    blocks.usage([&most, seen = std::size_t{0}](const allot::class_usage&) mutable { most = ++seen; });
+    CHECK(most >= 2);
+#if ALLOT_EXCEPTIONS
+    CHECK_THROWS_AS(blocks.usage([](const allot::class_usage&) { throw 1; }), int);
+#endif
+    blocks.deallocate(small);
+    blocks.deallocate(large);
+    CHECK(blocks.valid());
+}
+
 TEST_CASE("out of memory reports who holds it", "[chunks]") {
 #if ALLOT_EXCEPTIONS
     allot::chunk_arena<raising> blocks{allot::limit{8_MiB}, small_pages, allot::name{"query"}};
