@@ -283,8 +283,8 @@ inline account_stats tree_node::stats() const noexcept {
 
 // ---- check -------------------------------------------------------------------------------------------------------
 
-ALLOT_OUTLINE_WARM tree_node::limit_check tree_node::check_levels(tree_node* from, std::size_t more,
-                                                                  const tree_node* end) noexcept {
+inline tree_node::limit_check tree_node::check_levels(tree_node* from, std::size_t more,
+                                                      const tree_node* end) noexcept {
     for (tree_node* n = from; n != end && more != 0; n = n->parent_) {
         const level_totals& here = n->totals_;
         if (ALLOT_UNLIKELY(!here.fits(more)))
