@@ -51,19 +51,20 @@ inline void write_types(json_writer& json, const type_histogram& types) noexcept
     json.close(']');
 }
 
+template <class T> concept has_set = requires { typename T::set; };
+
 } // namespace detail
 
 /// Writes the report as text.
-template <class Rows> void write_report(text_writer& out, const Rows& rows) noexcept {
+template <detail::has_set Rows> void write_report(text_writer& out, const Rows& rows) noexcept {
     const auto now = rows.stats();
-    const auto pages = rows.arena().stats();
     out.put("row manager ").name(rows.name()).put(" (set ").put(type_name<typename Rows::set>()).put(")").newline();
     out.put("  limit ").bytes(now.limit).put(", charged ").bytes(now.charged).put(", peak ").bytes(now.peak).newline();
     out.put("  live ").number(now.live_rows).put(" rows of ").bytes(now.live_bytes).put(", ");
     out.hundredths(detail::share(now.live_bytes, now.charged))
         .put(" % of what is charged; resident ")
         .bytes(now.resident);
-    out.put(", returned to the system so far ").bytes(pages.returned).newline();
+    out.put(", returned to the system so far ").bytes(rows.arena().stats().returned).newline();
     rows.arena().report(out);
     out.put("  heaps").newline();
     rows.usage([&](const heap_usage& u) {
@@ -90,7 +91,7 @@ template <class Rows> void write_report(text_writer& out, const Rows& rows) noex
 }
 
 /// Writes the report as one JSON object.
-template <class Rows> void write_report_json(text_writer& out, const Rows& rows) noexcept {
+template <detail::has_set Rows> void write_report_json(text_writer& out, const Rows& rows) noexcept {
     detail::json_writer json{out};
     const auto now = rows.stats();
     const auto pages = rows.arena().stats();
