@@ -11,6 +11,7 @@
 #include <allot/sys/lock_rank.hpp>
 
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -19,6 +20,7 @@
 #include <memory>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 #if !ALLOT_FAULTS
@@ -33,7 +35,7 @@ class stage final : allot::detail::sys::fault::stage {
 
     /// `stuck`: called where all roles sleep without end; returns whether it woke one. `step`: called at each point.
     stage(std::uint64_t seed, std::function<bool()> stuck, std::function<void()> step)
-        : dice_(seed), stuck_(std::move(stuck)), step_(std::move(step)) {}
+        : seed_(seed), dice_(seed), stuck_(std::move(stuck)), step_(std::move(step)) {}
 
     /// A system call is a point, too, and so is a yield: steps of the library that may take long.
     /// None where a lock is held. Checked builds only.
@@ -45,14 +47,19 @@ class stage final : allot::detail::sys::fault::stage {
     /// sleep ends at its deadline. Calls this where that begins.
     void watch_clock(std::function<void()> stands_still) { stands_still_ = std::move(stands_still); }
     void add(std::function<void()> plays) { roles_.push_back({std::move(plays)}); }
-    /// Returns when all roles have ended.
+    /// Returns when all roles have ended. A play that stands still or goes round says so with its seed, and ends the
+    /// program.
     void play() {
         allot::detail::sys::fault::director = this;
+        playing() = this;
+        std::signal(SIGALRM, [](int) { playing()->tell_no_end(); });
+        ::alarm(most_seconds);
         while (crew().size() < roles_.size()) crew().push_back(std::make_unique<hand>(stack_of(crew().size())));
         for (std::size_t i = 0; i != roles_.size(); ++i) crew()[i]->serves = this, crew()[i]->part = i;
         over_.store(0, std::memory_order_relaxed);
         let_go_on(choose());
         over_.wait(0);
+        ::alarm(0);
         allot::detail::sys::fault::director = nullptr;
     }
 
@@ -167,6 +174,18 @@ class stage final : allot::detail::sys::fault::stage {
         return all;
     }
     static constexpr std::size_t nobody = SIZE_MAX;
+    static constexpr unsigned most_seconds = 200; // a play takes milliseconds, some of all threads a few seconds
+
+    static stage*& playing() {
+        static stage* one = nullptr;
+        return one;
+    }
+    [[noreturn]] void tell_no_end() const {
+        std::fprintf(stderr, "no end after %u s: seed %llu, %llu steps, role %zu of %zu runs\n", most_seconds,
+                     static_cast<unsigned long long>(seed_), static_cast<unsigned long long>(steps_), now_,
+                     roles_.size());
+        std::abort();
+    }
 
     void look() {
         constexpr std::uint64_t most = 1'000, ms = 1'000'000;
@@ -215,6 +234,7 @@ class stage final : allot::detail::sys::fault::stage {
         let_go_on(choose());
     }
 
+    std::uint64_t seed_;
     soak::dice dice_;
     std::function<bool()> stuck_;
     std::function<void()> step_;
