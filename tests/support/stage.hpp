@@ -174,7 +174,7 @@ class stage final : allot::detail::sys::fault::stage {
         return all;
     }
     static constexpr std::size_t nobody = SIZE_MAX;
-    static constexpr unsigned most_seconds = 200; // a play takes milliseconds, some of all threads a few seconds
+    static constexpr unsigned most_seconds = 200; // all plays of model/ together take some 70; ctest's limit is 300
 
     static stage*& playing() {
         static stage* one = nullptr;

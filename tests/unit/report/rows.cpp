@@ -3,6 +3,7 @@
 #include <support/json.hpp>
 #include <support/row_sets.hpp>
 
+#include <allot/account/account.hpp>
 #include <allot/report/page_usage.hpp>
 #include <allot/report/rows.hpp>
 
@@ -17,6 +18,13 @@ struct peaks : allot::policies<allot::watch::peaks, allot::oom::null, allot::gua
 struct plain : allot::policies<allot::oom::null, allot::watch::none, allot::ledger::none> {};
 using lent_arena = allot::arena<>;
 struct on_arena : allot::policies<allot::page::of<lent_arena>, allot::oom::null> {};
+
+template <class T>
+concept is_reported = requires(allot::text_writer& out, const T& of) {
+    allot::write_report(out, of);
+    allot::write_report_json(out, of);
+};
+static_assert(is_reported<allot::row_manager<plain>> && !is_reported<allot::account>);
 
 constexpr allot::row_type order{.name = "order"}, odd{.name = "a \"quoted\\\" \n type"};
 
